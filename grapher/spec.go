@@ -1,0 +1,150 @@
+package grapher
+
+import (
+	"github.com/treadle-run/treadle/job"
+	"github.com/treadle-run/treadle/proto"
+)
+
+// Limits bounds what specs and requests may ask for.
+type Limits struct {
+	Jobs     int // jobs in one chain
+	Depth    int // nested sequences
+	FileSize int // bytes of one spec file
+}
+
+// DefaultLimits are the limits of a configuration that says nothing.
+var DefaultLimits = Limits{Jobs: 200_000, Depth: 50, FileSize: 4 << 20}
+
+// Specs has all sequences of a specs directory. It never changes, and is safe
+// for concurrent use.
+type Specs struct {
+	Sequences map[string]*Sequence
+
+	registry *job.Registry
+	limits   Limits
+}
+
+// Pos is a place in a spec file.
+type Pos struct {
+	File string
+	Line int
+}
+
+// Sequence is a named set of nodes with args.
+type Sequence struct {
+	Pos
+	Name    string
+	Request bool // users may ask for it
+	Args    SequenceArgs
+	ACL     []ACL
+	Nodes   map[string]*Node
+	// Timeout bounds the whole sequence when it is a request; 0 is none.
+	Timeout proto.Duration
+
+	// order has the nodes in topological order, ties by name. Set once the specs
+	// have passed the checks.
+	order []*Node
+}
+
+// SequenceArgs are the args of a sequence by who gives their value.
+type SequenceArgs struct {
+	Required, Optional, Static []*Arg
+}
+
+// Arg is an arg of a sequence.
+type Arg struct {
+	Pos
+	Name    string
+	Desc    string
+	Default any    // of optional and static args; typed as Type says, else as YAML string
+	Type    string // string, int, float, bool, list, object, or "" for any
+	Enum    []any
+	Pattern string
+	Secret  bool
+}
+
+// ACL says what a role may do with a request.
+type ACL struct {
+	Pos
+	Role  string
+	Admin bool     // all ops
+	Ops   []string // "start", "stop"
+}
+
+// Category is what a node stands for.
+type Category string
+
+// The categories of nodes.
+const (
+	CategoryJob         Category = "job"
+	CategorySequence    Category = "sequence"
+	CategoryConditional Category = "conditional"
+)
+
+// NoopSequence is the built-in sequence without nodes that a conditional may
+// choose.
+const NoopSequence = "noop"
+
+// Node is one vertex of a sequence.
+type Node struct {
+	Pos
+	Name     string
+	Category Category
+	Type     string // job type, or name of the called sequence; "" for a conditional
+	Args     []*NodeArg
+	Sets     []*NodeSet
+	Deps     []string
+	Each     []*Each
+	Parallel uint // most expansions at a time; 0 is no limit
+
+	If string            // the arg that a conditional compares
+	Eq map[string]string // value or "default" -> name of a sequence
+
+	Retry        uint
+	RetryWait    proto.Duration
+	RetryBackoff float64 // 0 is none
+	RetryWaitMax proto.Duration
+	Timeout      proto.Duration // of one try of a job; of all tries of a sequence
+	Idempotent   bool           // default true
+}
+
+// NodeArg gives a value to the called job or sequence: either the arg named
+// Given, or the literal Value.
+type NodeArg struct {
+	Pos
+	Expected string
+	Given    string // equal to Expected if left out; "" if there is a Value
+	HasValue bool
+	Value    any // types as proto.Values holds them
+}
+
+// NodeSet takes an arg over from the called job or sequence.
+type NodeSet struct {
+	Pos
+	Arg     string
+	As      string // equal to Arg if left out
+	Collect bool   // of an expanded node: a list of the values, in order
+}
+
+// Each expands a node over the list in arg List; each expansion has the
+// element in arg Element.
+type Each struct {
+	Pos
+	List, Element string
+}
+
+// Calls returns the names of the sequences that the node may call.
+func (n *Node) Calls() []string {
+	switch n.Category {
+	case CategorySequence:
+		return []string{n.Type}
+	case CategoryConditional:
+		names := make([]string, 0, len(n.Eq))
+		for _, name := range n.Eq {
+			names = append(names, name)
+		}
+		return names
+	case CategoryJob:
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package job
+
+import (
+	"context"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
+
+// MaxTypeLength is the most bytes that the name of a job type may have.
+const MaxTypeLength = 75
+
+// Registry makes jobs by the name of their type. Register everything before
+// the first use; after that it is safe for concurrent use.
+type Registry struct {
+	makers map[string]func() Job
+}
+
+// NewRegistry returns an empty registry.
+func NewRegistry() *Registry {
+	return &Registry{makers: map[string]func() Job{}}
+}
+
+// Register adds a job type. Make returns a new value each time, commonly a pointer
+// to an empty struct. Names may have slashes ("team/deploy"). Like
+// http.Handle, it panics if the name is empty, too long or taken: that is a
+// mistake in the program.
+func (r *Registry) Register(jobType string, make func() Job) {
+	if jobType == "" || len(jobType) > MaxTypeLength || strings.ContainsFunc(jobType, isControl) {
+		panic(fmt.Sprintf("job: type name %q: must have 1 to %d bytes and no control characters", jobType, MaxTypeLength))
+	}
+	if _, ok := r.makers[jobType]; ok {
+		panic(fmt.Sprintf("job: type %q is registered twice", jobType))
+	}
+	if make == nil {
+		panic(fmt.Sprintf("job: type %q: no function to make it", jobType))
+	}
+	r.makers[jobType] = make
+}
+
+func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
+
+// Has reports whether the type is registered.
+func (r *Registry) Has(jobType string) bool {
+	_, ok := r.makers[jobType]
+	return ok
+}
+
+// Types returns the names of all types, sorted.
+func (r *Registry) Types() []string {
+	return slices.Sorted(maps.Keys(r.makers))
+}
+
+func (r *Registry) make(jobType string) (Job, error) {
+	m, ok := r.makers[jobType]
+	if !ok {
+		return nil, fmt.Errorf("job type %q is not known to this program; it knows %s", jobType, strings.Join(r.Types(), ", "))
+	}
+	j := m()
+	if j == nil {
+		return nil, fmt.Errorf("job type %q: the registered function returned nil", jobType)
+	}
+	return j, nil
+}
+
+// Create makes a job for a new request and returns its bytes. It may set keys in
+// args. A panic of the job type is returned as a PanicError, a bad arg as an
+// ArgError.
+func (r *Registry) Create(ctx context.Context, info *Info, args Values) (b []byte, err error) {
+	defer recoverAs("Create", &err)
+	j, err := r.make(info.Type)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := j.(Creator); ok {
+		if err := c.Create(WithInfo(ctx, info), args); err != nil {
+			return nil, err
+		}
+	} else if err := fill(j, args); err != nil {
+		return nil, err
+	}
+	if m, ok := j.(encoding.BinaryMarshaler); ok {
+		return m.MarshalBinary()
+	}
+	return json.Marshal(j)
+}
+
+// fill sets the exported fields of j from args, by their JSON names. Args
+// without a field are left alone.
+func fill(j Job, args Values) error {
+	b, err := args.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	err = json.Unmarshal(b, j)
+	if typeErr, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		arg, _, _ := strings.Cut(typeErr.Field, ".")
+		return ArgErrorf(arg, "expected %s, got a JSON %s", typeErr.Type, typeErr.Value)
+	}
+	return err
+}
+
+// Load makes the job that Create returned the bytes of.
+func (r *Registry) Load(jobType string, b []byte) (j Job, err error) {
+	defer recoverAs("UnmarshalBinary", &err)
+	if j, err = r.make(jobType); err != nil {
+		return nil, err
+	}
+	if u, ok := j.(encoding.BinaryUnmarshaler); ok {
+		err = u.UnmarshalBinary(b)
+	} else if len(b) > 0 {
+		err = json.Unmarshal(b, j)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("job type %q: its stored form does not fit this program: %w", jobType, err)
+	}
+	return j, nil
+}
+
+// Run calls j.Run; a panic is returned as a PanicError.
+func Run(ctx context.Context, j Job, data Values) (res Result, err error) {
+	defer recoverAs("Run", &err)
+	return j.Run(ctx, data)
+}
+
+// Status returns what j says that it is doing: "" if it does not say, and the
+// panic if Status panics.
+func Status(j Job) (status string) {
+	s, ok := j.(Statuser)
+	if !ok {
+		return ""
+	}
+	var err error
+	defer func() {
+		if err != nil {
+			status = err.Error()
+		}
+	}()
+	defer recoverAs("Status", &err)
+	return s.Status()
+}
+
+func recoverAs(call string, err *error) {
+	if v := recover(); v != nil {
+		*err = &PanicError{Call: call, Value: v, Stack: debug.Stack()}
+	}
+}
