@@ -1,0 +1,58 @@
+# Treadle: what a developer types. `make` alone lists it.
+
+GO       ?= go
+BIN      := bin
+TOOLS    := $(BIN)/tools
+# Where `make run` listens and keeps its data.
+LISTEN   ?= 127.0.0.1:32308
+DATA     ?= .data
+# The request that `make run` starts.
+DEMO     ?= hello
+
+# One version for everybody, so that a finding is the same finding everywhere.
+GOLANGCI_VERSION := 2.15.0
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/treadle.
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/treadle ./cmd/treadle
+
+.PHONY: run
+run: build ## Run RM, JR and SQLite in one process, with the sample requests; Ctrl-C ends it.
+	@exec $(BIN)/treadle dev --listen $(LISTEN) --data $(DATA) --specs specs --demo $(DEMO)
+
+.PHONY: test
+test: need lint vet ## Run everything: linters, tests with -race, SQLite and MariaDB.
+	TREADLE_TEST_MARIADB=on $(GO) test -race -timeout 12m ./...
+
+.PHONY: test-short
+test-short: ## Run the tests that need no database server, without -race.
+	TREADLE_TEST_MARIADB=off $(GO) test -short -timeout 5m ./...
+
+.PHONY: lint
+lint: ## Run the linters.
+	@scripts/golangci-lint.sh $(GOLANGCI_VERSION) $(TOOLS) run ./...
+
+.PHONY: vet
+vet:
+	$(GO) vet ./...
+
+.PHONY: bench
+bench: need ## Run the Go benchmarks and the load tests.
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) run ./test/load
+
+.PHONY: need
+need:
+	@scripts/need.sh mariadbd mariadb-server
+	@scripts/need.sh mariadb-install-db mariadb-server
+	@scripts/need.sh gcc gcc libc6-dev
+
+.PHONY: clean
+clean: ## Remove what was built; data of `make run` stays.
+	rm -rf $(BIN)
