@@ -1,0 +1,84 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/treadle-run/treadle/internal/httpjson"
+	"github.com/treadle-run/treadle/proto"
+)
+
+func (s *server) startChain(c echo.Context) error {
+	epoch, err := httpjson.Epoch(c)
+	if err != nil {
+		return err
+	}
+	var jc proto.JobChain
+	if err := httpjson.Decode(c, &jc, s.cfg.BodyLimit); err != nil {
+		return err
+	}
+	if err := httpjson.CheckChain(&jc); err != nil {
+		return err
+	}
+	if err := s.runner.Start(c.Request().Context(), epoch, &jc); err != nil {
+		return err
+	}
+	return s.accepted(c, jc.RequestID)
+}
+
+func (s *server) resumeChain(c echo.Context) error {
+	epoch, err := httpjson.Epoch(c)
+	if err != nil {
+		return err
+	}
+	var sjc proto.SuspendedJobChain
+	if err := httpjson.Decode(c, &sjc, s.cfg.BodyLimit); err != nil {
+		return err
+	}
+	if err := httpjson.CheckSuspended(&sjc); err != nil {
+		return err
+	}
+	if err := s.runner.Resume(c.Request().Context(), epoch, &sjc); err != nil {
+		return err
+	}
+	return s.accepted(c, sjc.RequestID)
+}
+
+// accepted answers 200 and says at which runner the chain now is.
+func (s *server) accepted(c echo.Context, requestID string) error {
+	base := strings.TrimRight(s.cfg.BaseURL, "/")
+	if base == "" {
+		base = c.Scheme() + "://" + c.Request().Host
+	}
+	c.Response().Header().Set(echo.HeaderLocation, base+"/api/v1/job-chains/"+requestID)
+	return httpjson.Empty(c)
+}
+
+func (s *server) stopChain(c echo.Context) error {
+	id, err := httpjson.RequestID(c)
+	if err != nil {
+		return err
+	}
+	if err := s.runner.Stop(c.Request().Context(), id); err != nil {
+		return err
+	}
+	return httpjson.Empty(c)
+}
+
+func (s *server) getRunning(c echo.Context) error {
+	running := s.runner.Running()
+	if running == nil {
+		running = []proto.JobStatus{}
+	}
+	return httpjson.JSON(c, http.StatusOK, running)
+}
+
+// ready answers 200 when the runner takes chains.
+func (s *server) ready(c echo.Context) error {
+	if err := s.runner.Ready(c.Request().Context()); err != nil {
+		return err
+	}
+	return httpjson.JSON(c, http.StatusOK, map[string]string{"status": "ready"})
+}

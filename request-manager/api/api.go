@@ -1,0 +1,115 @@
+// Package api is the HTTP API of the Request Manager: the v1 API for users and
+// the routes on which Job Runners report.
+//
+// A handler decodes, makes one call to the Manager, and encodes. The package
+// knows nothing of the database, of specs or of runners; it imports proto and
+// httpjson.
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/treadle-run/treadle/internal/httpjson"
+)
+
+// Config is what the API can be told. Zero fields have the defaults.
+type Config struct {
+	// Version is what GET /version says.
+	Version string
+	// Secret of the cluster; if set, runners must know it to report.
+	Secret string
+	// BodyLimit is the most bytes of a body of a user (default 8 MiB), RunnerBodyLimit
+	// of a runner (512 MiB), ArgsLimit of the args of a request (1 MiB).
+	BodyLimit, RunnerBodyLimit, ArgsLimit int64
+	// Watchers is how many event streams may be open at a time (default 512).
+	Watchers int
+	// Closing, once closed, ends the event streams: they would hold up a shutdown.
+	Closing <-chan struct{}
+	// Registry has the metrics; default: one of its own.
+	Registry *prometheus.Registry
+}
+
+func (c Config) withDefaults() Config {
+	if c.BodyLimit == 0 {
+		c.BodyLimit = 8 << 20
+	}
+	if c.RunnerBodyLimit == 0 {
+		c.RunnerBodyLimit = 512 << 20
+	}
+	if c.ArgsLimit == 0 {
+		c.ArgsLimit = 1 << 20
+	}
+	if c.Watchers == 0 {
+		c.Watchers = 512
+	}
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
+	}
+	return c
+}
+
+// server holds what handlers need.
+type server struct {
+	cfg      Config
+	manager  Manager
+	log      *slog.Logger
+	watchers chan struct{} // has a place for each event stream that may be open
+	poll     time.Duration // how often an event stream looks without being told
+	beat     time.Duration // how often an event stream shows that it is alive
+}
+
+// New returns the API over the manager.
+func New(cfg Config, m Manager, log *slog.Logger) http.Handler {
+	cfg = cfg.withDefaults()
+	s := &server{
+		cfg:      cfg,
+		manager:  m,
+		log:      log,
+		watchers: make(chan struct{}, cfg.Watchers),
+		poll:     3 * time.Second,
+		beat:     15 * time.Second,
+	}
+	metrics := httpjson.NewMetrics(cfg.Registry, "request-manager")
+	return httpjson.New(s.routes(), metrics, log)
+}
+
+// routes is the table of all routes: for users, for runners, for operators.
+func (s *server) routes() []httpjson.Route {
+	user := []echo.MiddlewareFunc{identify}
+	runner := []echo.MiddlewareFunc{httpjson.Secret(s.cfg.Secret)}
+	return []httpjson.Route{
+		{Method: "POST", Path: "/api/v1/requests", Handle: s.createRequest, Before: user},
+		{Method: "GET", Path: "/api/v1/requests", Handle: s.findRequests, Before: user},
+		{Method: "GET", Path: "/api/v1/requests/:id", Handle: s.getRequest, Before: user},
+		{Method: "GET", Path: "/api/v1/requests/:id/job-chain", Handle: s.getJobChain, Before: user},
+		{Method: "PUT", Path: "/api/v1/requests/:id/start", Handle: s.startRequest, Before: user},
+		{Method: "PUT", Path: "/api/v1/requests/:id/stop", Handle: s.stopRequest, Before: user},
+		{Method: "GET", Path: "/api/v1/requests/:id/log", Handle: s.getLog, Before: user},
+		{Method: "GET", Path: "/api/v1/requests/:id/log/:jobID", Handle: s.getLastLog, Before: user},
+		{Method: "GET", Path: "/api/v1/requests/:id/events", Handle: s.watchRequest, Before: user},
+		{Method: "GET", Path: "/api/v1/request-list", Handle: s.listSpecs, Before: user},
+		{Method: "GET", Path: "/api/v1/status/running", Handle: s.getRunning, Before: user},
+
+		{Method: "PUT", Path: "/api/v1/requests/:id/finish", Handle: s.finishRequest, Before: runner},
+		{Method: "PUT", Path: "/api/v1/requests/:id/suspend", Handle: s.suspendRequest, Before: runner},
+		{Method: "PUT", Path: "/api/v1/requests/:id/progress", Handle: s.setProgress, Before: runner},
+		{Method: "POST", Path: "/api/v1/requests/:id/log", Handle: s.addLog, Before: runner},
+		{Method: "POST", Path: "/api/v1/reports", Handle: s.report, Before: runner},
+		{Method: "POST", Path: "/api/v1/job-runners", Handle: s.heartbeat, Before: runner},
+
+		{Method: "GET", Path: "/api/v1/job-runners", Handle: s.listRunners, Before: user},
+		{Method: "PUT", Path: "/api/v1/job-runners/:runner/drain", Handle: s.drainRunner, Before: user},
+		{Method: "GET", Path: "/version", Handle: httpjson.Version(s.cfg.Version)},
+		{Method: "GET", Path: "/healthz", Handle: httpjson.Healthz},
+		{Method: "GET", Path: "/readyz", Handle: s.ready},
+		{Method: "GET", Path: "/metrics", Handle: httpjson.Expose(s.cfg.Registry)},
+
+		// Ids with slashes in them, such as ../../x, are ids that nobody has.
+		{Method: echo.RouteNotFound, Path: "/api/v1/requests/:id/*", Handle: noSuchPath},
+	}
+}

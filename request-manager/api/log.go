@@ -1,0 +1,66 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/treadle-run/treadle/internal/httpjson"
+	"github.com/treadle-run/treadle/proto"
+)
+
+func (s *server) getLog(c echo.Context) error {
+	id, err := httpjson.RequestID(c)
+	if err != nil {
+		return err
+	}
+	entries, err := s.manager.Log(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	if entries == nil {
+		entries = []proto.JobLog{}
+	}
+	return httpjson.JSON(c, http.StatusOK, entries)
+}
+
+func (s *server) getLastLog(c echo.Context) error {
+	id, err := httpjson.RequestID(c)
+	if err != nil {
+		return err
+	}
+	jobID := c.Param("jobID")
+	if jobID == "" || len(jobID) > maxJobID {
+		return proto.Errorf(proto.CodeNotFound, "no job with that id")
+	}
+	entry, err := s.manager.LastLog(c.Request().Context(), id, jobID)
+	if err != nil {
+		return err
+	}
+	return httpjson.JSON(c, http.StatusOK, entry)
+}
+
+// getRunning says what runs now, of all requests or of one.
+func (s *server) getRunning(c echo.Context) error {
+	id, orderBy := c.QueryParam("requestId"), c.QueryParam("orderBy")
+	if id != "" && !httpjson.ValidRequestID(id) {
+		return httpjson.ErrNoRequest
+	}
+	if orderBy != "" && orderBy != "startTime" {
+		return proto.Errorf(proto.CodeInvalid, "orderBy: expected startTime, got %q", orderBy)
+	}
+	running, err := s.manager.Running(c.Request().Context(), id, orderBy)
+	if err != nil {
+		return err
+	}
+	if running.Jobs == nil {
+		running.Jobs = []proto.JobStatus{}
+	}
+	requests := make(map[string]proto.Request, len(running.Requests))
+	for id, r := range running.Requests {
+		r.JobChain = nil
+		requests[id] = r
+	}
+	running.Requests = requests
+	return httpjson.JSON(c, http.StatusOK, running)
+}

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// filterKeys are the keys that the query of a list of requests may have, and
+// whether they may be repeated.
+var filterKeys = map[string]bool{
+	"type": false, "user": false, "state": true, "arg": true,
+	"since": false, "until": false, "limit": false, "offset": false,
+}
+
+// parseFilter reads the query of a list of requests. An empty value is as good as
+// none. Errors name the key and what was expected.
+func parseFilter(query string) (proto.RequestFilter, error) {
+	var f proto.RequestFilter
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return f, proto.Errorf(proto.CodeInvalid, "malformed query: %s", err)
+	}
+	for key, vs := range values {
+		repeats, known := filterKeys[key]
+		if !known {
+			return f, proto.Errorf(proto.CodeInvalid, "unknown query key %q: expected one of type, user, state, arg, since, until, limit, offset", key)
+		}
+		if len(vs) > 1 && !repeats {
+			return f, proto.Errorf(proto.CodeInvalid, "%s: given %d times, expected once", key, len(vs))
+		}
+	}
+	f.Type, f.User = values.Get("type"), values.Get("user")
+	if f.States, err = parseStates(values["state"]); err != nil {
+		return f, err
+	}
+	if f.Args, err = parseArgs(values["arg"]); err != nil {
+		return f, err
+	}
+	if f.Since, err = parseTime(values, "since"); err != nil {
+		return f, err
+	}
+	if f.Until, err = parseTime(values, "until"); err != nil {
+		return f, err
+	}
+	if f.Limit, err = parseCount(values, "limit"); err != nil {
+		return f, err
+	}
+	if f.Offset, err = parseCount(values, "offset"); err != nil {
+		return f, err
+	}
+	if values.Get("offset") != "" && f.Limit == 0 {
+		return f, proto.Errorf(proto.CodeInvalid, "offset: needs a limit")
+	}
+	return f, nil
+}
+
+func parseStates(names []string) ([]proto.State, error) {
+	var states []proto.State
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		s, err := proto.ParseState(name)
+		if err != nil {
+			return nil, proto.Errorf(proto.CodeInvalid, "state: %s", err)
+		}
+		if !slices.Contains(states, s) {
+			states = append(states, s)
+		}
+	}
+	return states, nil
+}
+
+func parseArgs(pairs []string) (map[string]string, error) {
+	var args map[string]string
+	for _, pair := range pairs {
+		if pair == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, proto.Errorf(proto.CodeInvalid, "arg: expected name=value, got %q", pair)
+		}
+		if was, twice := args[name]; twice && was != value {
+			return nil, proto.Errorf(proto.CodeInvalid, "arg: %q is given twice with different values: no request has both", name)
+		}
+		if args == nil {
+			args = map[string]string{}
+		}
+		args[name] = value
+	}
+	return args, nil
+}
+
+func parseTime(values url.Values, key string) (time.Time, error) {
+	text := values.Get(key)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, proto.Errorf(proto.CodeInvalid, "%s: expected a time such as 2006-01-02T15:04:05.999999Z, got %q", key, text)
+	}
+	return t.UTC(), nil
+}
+
+func parseCount(values url.Values, key string) (uint, error) {
+	text := values.Get(key)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0, proto.Errorf(proto.CodeInvalid, "%s: expected a whole number from 0 on, got %q", key, text)
+	}
+	return uint(n), nil
+}

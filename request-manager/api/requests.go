@@ -1,0 +1,177 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/treadle-run/treadle/internal/httpjson"
+	"github.com/treadle-run/treadle/proto"
+)
+
+// KeyHeader makes creating a request idempotent.
+const KeyHeader = "Idempotency-Key"
+
+// maxKey is the most bytes of an idempotency key.
+const maxKey = 255
+
+// maxJobID is the most bytes of the id of a job.
+const maxJobID = 32
+
+// createBody is proto.CreateRequest with the args as they were sent, to hold them
+// to their own limit and to name them in errors.
+type createBody struct {
+	Type string          `json:"Type"`
+	Args json.RawMessage `json:"Args"`
+	User string          `json:"User"`
+}
+
+func (s *server) createRequest(c echo.Context) error {
+	key, err := idempotencyKey(c)
+	if err != nil {
+		return err
+	}
+	var body createBody
+	if err := httpjson.Decode(c, &body, s.cfg.BodyLimit); err != nil {
+		return err
+	}
+	create := proto.CreateRequest{Type: body.Type}
+	if int64(len(body.Args)) > s.cfg.ArgsLimit {
+		return proto.Errorf(proto.CodeTooLarge, "Args: larger than %s", httpjson.Size(s.cfg.ArgsLimit))
+	}
+	if len(body.Args) > 0 {
+		if err := create.Args.UnmarshalJSON(body.Args); err != nil {
+			return proto.Errorf(proto.CodeInvalid, "Args: %s", err)
+		}
+	}
+	req, err := s.manager.Create(c.Request().Context(), create, caller(c), key)
+	if err != nil {
+		return err
+	}
+	req.JobChain = nil
+	c.Response().Header().Set(echo.HeaderLocation, "/api/v1/requests/"+req.ID)
+	return httpjson.JSON(c, http.StatusCreated, req)
+}
+
+// idempotencyKey returns the key of the call, "" if it has none.
+func idempotencyKey(c echo.Context) (string, error) {
+	keys := c.Request().Header.Values(KeyHeader)
+	if len(keys) == 0 {
+		return "", nil
+	}
+	key := keys[0]
+	if len(keys) > 1 || key == "" || len(key) > maxKey || !printableASCII(key) {
+		return "", proto.Errorf(proto.CodeInvalid, "header %s: expected one key of 1 to %d printable ASCII characters", KeyHeader, maxKey)
+	}
+	return key, nil
+}
+
+func printableASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *server) findRequests(c echo.Context) error {
+	filter, err := parseFilter(c.Request().URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	found, err := s.manager.Find(c.Request().Context(), filter)
+	if err != nil {
+		return err
+	}
+	list := make([]proto.Request, len(found))
+	for i, r := range found {
+		r.Args, r.JobChain = nil, nil
+		list[i] = r
+	}
+	return httpjson.JSON(c, http.StatusOK, list)
+}
+
+func (s *server) getRequest(c echo.Context) error {
+	id, err := httpjson.RequestID(c)
+	if err != nil {
+		return err
+	}
+	req, err := s.manager.GetWithJC(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	req.JobChain = forUser(req.JobChain)
+	return httpjson.JSON(c, http.StatusOK, req)
+}
+
+func (s *server) getJobChain(c echo.Context) error {
+	id, err := httpjson.RequestID(c)
+	if err != nil {
+		return err
+	}
+	jc, err := s.manager.JobChain(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	return httpjson.JSON(c, http.StatusOK, forUser(jc))
+}
+
+// forUser returns the chain as users may see it: without the list of its secrets,
+// and with objects where Go has nil maps.
+func forUser(jc *proto.JobChain) *proto.JobChain {
+	if jc == nil {
+		return nil
+	}
+	out := *jc
+	out.Secrets = nil
+	if out.Jobs == nil {
+		out.Jobs = map[string]*proto.Job{}
+	}
+	if out.AdjacencyList == nil {
+		out.AdjacencyList = map[string][]string{}
+	}
+	return &out
+}
+
+func (s *server) startRequest(c echo.Context) error {
+	id, err := httpjson.RequestID(c)
+	if err != nil {
+		return err
+	}
+	if err := s.manager.Start(c.Request().Context(), id); err != nil {
+		return err
+	}
+	return httpjson.Empty(c)
+}
+
+func (s *server) stopRequest(c echo.Context) error {
+	id, err := httpjson.RequestID(c)
+	if err != nil {
+		return err
+	}
+	if err := s.manager.Stop(c.Request().Context(), id); err != nil {
+		return err
+	}
+	return httpjson.Empty(c)
+}
+
+func (s *server) listSpecs(c echo.Context) error {
+	specs := s.manager.Specs()
+	list := make([]proto.RequestSpec, len(specs))
+	for i, spec := range specs {
+		if spec.Args == nil {
+			spec.Args = []proto.RequestArg{}
+		}
+		list[i] = spec
+	}
+	return httpjson.JSON(c, http.StatusOK, list)
+}
+
+func noSuchPath(c echo.Context) error {
+	if _, err := httpjson.RequestID(c); err != nil {
+		return err
+	}
+	return echo.ErrNotFound
+}
