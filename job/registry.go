@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -26,8 +27,8 @@ func NewRegistry() *Registry {
 	return &Registry{makers: map[string]func() Job{}}
 }
 
-// Register adds a job type. Make returns a new value each time, commonly a pointer
-// to an empty struct. Names may have slashes ("team/deploy"). Like
+// Register adds a job type. Make returns a new value each time, a pointer to an
+// empty struct (or any type that has UnmarshalBinary). Names may have slashes ("team/deploy"). Like
 // http.Handle, it panics if the name is empty, too long or taken: that is a
 // mistake in the program.
 func (r *Registry) Register(jobType string, make func() Job) {
@@ -65,6 +66,9 @@ func (r *Registry) make(jobType string) (Job, error) {
 	if j == nil {
 		return nil, fmt.Errorf("job type %q: the registered function returned nil", jobType)
 	}
+	if _, ok := j.(encoding.BinaryUnmarshaler); !ok && reflect.TypeOf(j).Kind() != reflect.Pointer {
+		return nil, fmt.Errorf("job type %q: the registered function returned a %T, which nothing can be read into: return a pointer", jobType, j)
+	}
 	return j, nil
 }
 
@@ -84,6 +88,11 @@ func (r *Registry) Create(ctx context.Context, info *Info, args Values) (b []byt
 	} else if err := fill(j, args); err != nil {
 		return nil, err
 	}
+	return encode(j)
+}
+
+func encode(j Job) (b []byte, err error) {
+	defer recoverAs("MarshalBinary", &err)
 	if m, ok := j.(encoding.BinaryMarshaler); ok {
 		return m.MarshalBinary()
 	}
@@ -97,12 +106,26 @@ func fill(j Job, args Values) error {
 	if err != nil {
 		return err
 	}
-	err = json.Unmarshal(b, j)
-	if typeErr, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		arg, _, _ := strings.Cut(typeErr.Field, ".")
-		return ArgErrorf(arg, "expected %s, got a JSON %s", typeErr.Type, typeErr.Value)
+	whole := json.Unmarshal(b, j)
+	if whole == nil {
+		return nil
 	}
-	return err
+	// One arg at a time, for the name of the one that does not fit: what the error
+	// calls a field need not be it.
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		b, err := Values{name: args[name]}.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		err = json.Unmarshal(b, j)
+		if typeErr, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return ArgErrorf(name, "expected %s, got a JSON %s", typeErr.Type, typeErr.Value)
+		}
+		if err != nil {
+			return ArgErrorf(name, "%v", err)
+		}
+	}
+	return whole
 }
 
 // Load makes the job that Create returned the bytes of.

@@ -1,0 +1,129 @@
+package builtin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/treadle-run/treadle/job"
+)
+
+const (
+	maxOutputsFile = 1 << 20 // bytes in the file of TREADLE_OUTPUT
+	maxOutputName  = 100     // bytes in the name of one output, as for args
+)
+
+// newOutputsFile makes the empty file that a command writes its outputs to, for
+// this user alone. The caller removes it.
+func newOutputsFile() (string, error) {
+	f, err := os.CreateTemp("", "treadle-output-*")
+	if err != nil {
+		return "", fmt.Errorf("no file for outputs: %w", err)
+	}
+	return f.Name(), f.Close()
+}
+
+// readOutputs returns the outputs in the file of TREADLE_OUTPUT. A file that the
+// command removed has none.
+func readOutputs(path string) (job.Values, error) {
+	// A pipe or device in its place could block or never end.
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("TREADLE_OUTPUT: is no longer a plain file")
+	}
+	if info.Size() > maxOutputsFile {
+		return nil, fmt.Errorf("TREADLE_OUTPUT: has %d bytes, at most %d are allowed", info.Size(), maxOutputsFile)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxOutputsFile))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if v, err := parseOutputs(b); err != nil {
+		return nil, fmt.Errorf("TREADLE_OUTPUT: %w", err)
+	} else if len(v) > 0 {
+		return v, nil
+	}
+	return nil, nil
+}
+
+// parseOutputs reads one JSON object, or lines of key=value whose values are
+// strings. Of several values for one key the last one counts.
+func parseOutputs(b []byte) (job.Values, error) {
+	if !utf8.Valid(b) {
+		return nil, fmt.Errorf("line %d: not UTF-8", 1+bytes.Count(b[:invalidAt(b)], []byte("\n")))
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")) {
+		return parseObject(b)
+	}
+	v := job.Values{}
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		n++
+		line = strings.TrimSuffix(line, "\n")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		if !ok {
+			return nil, fmt.Errorf("line %d: expected key=value, got %q", n, clip(line))
+		}
+		if err := checkOutputName(key); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		v[key] = value
+	}
+	return v, nil
+}
+
+func parseObject(b []byte) (job.Values, error) {
+	var v job.Values
+	if err := v.UnmarshalJSON(b); err != nil {
+		at := len(b)
+		if syntaxErr, ok := errors.AsType[*json.SyntaxError](err); ok {
+			at = min(at, max(int(syntaxErr.Offset)-1, 0)) // it counts the bad byte
+		}
+		line := 1 + bytes.Count(bytes.TrimRight(b[:at], "\n"), []byte("\n"))
+		return nil, fmt.Errorf("line %d: not one JSON object: %w", line, err)
+	}
+	for key := range v {
+		if err := checkOutputName(key); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+func checkOutputName(key string) error {
+	if key == "" || len(key) > maxOutputName || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return fmt.Errorf("the name %q must have 1 to %d bytes and no spaces or control characters", clip(key), maxOutputName)
+	}
+	return nil
+}
+
+// invalidAt returns where the first byte that is not UTF-8 stands.
+func invalidAt(b []byte) int {
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n <= 1 {
+			return i
+		}
+		i += n
+	}
+	return len(b)
+}

@@ -1,0 +1,62 @@
+package builtin
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/treadle-run/treadle/job"
+	"github.com/treadle-run/treadle/proto"
+)
+
+// sleep waits for Duration. A try that was stopped starts from the beginning.
+//
+// It may run 100,000 times at once: Run must not need more stack than a goroutine
+// has from its start.
+type sleep struct {
+	Duration proto.Duration `json:"duration"`
+
+	until atomic.Pointer[time.Time] // when Run returns; nil before it runs
+}
+
+// Create reads the arg `duration`, which must be given.
+func (s *sleep) Create(_ context.Context, args job.Values) error {
+	d, err := durationArg(args, "duration", -1)
+	if err != nil {
+		return err
+	}
+	if d < 0 {
+		return job.ArgErrorf("duration", `expected how long to sleep, such as "1.5s", got nothing`)
+	}
+	s.Duration = proto.Duration(d)
+	return nil
+}
+
+// Run waits, and returns the cause if ctx ends before.
+func (s *sleep) Run(ctx context.Context, _ job.Values) (job.Result, error) {
+	d := time.Duration(s.Duration)
+	until := time.Now().Add(d)
+	s.until.Store(&until)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return job.Result{}, nil
+	case <-ctx.Done():
+		return job.Result{}, context.Cause(ctx)
+	}
+}
+
+// Status says how much of the time is left.
+func (s *sleep) Status() string {
+	until := s.until.Load()
+	if until == nil {
+		return ""
+	}
+	left := max(time.Until(*until), 0)
+	unit := time.Second
+	if left < 10*time.Second {
+		unit = 100 * time.Millisecond
+	}
+	return left.Round(unit).String() + " left"
+}
