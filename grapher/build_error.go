@@ -1,0 +1,112 @@
+package grapher
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/treadle-run/treadle/job"
+	"github.com/treadle-run/treadle/proto"
+)
+
+// maxShown is the most bytes of a value in an error message.
+const maxShown = 100
+
+// fail returns the error of a node. Args are those of the expansion that it is
+// about, if it is about one. Secrets in the reason are masked.
+func (b *builder) fail(s *visit, n *Node, args proto.Values, format string, a ...any) *proto.Error {
+	where := fmt.Sprintf("sequence %s, node %s (%s:%d)", s.plan.Name, n.Name, n.File, n.Line)
+	var which []string
+	for caller, args := n, args; caller != nil; caller, args, s = s.caller, s.args, s.outer {
+		for _, e := range slices.Backward(caller.Each) {
+			if value, ok := args[e.Element]; ok {
+				which = append(which, e.Element+" "+b.show(value))
+			}
+		}
+	}
+	if len(which) > 0 {
+		slices.Reverse(which)
+		where += ", for " + strings.Join(which, ", ")
+	}
+	return proto.Errorf(proto.CodeUnprocessable, "%s: %s", where, b.masked(fmt.Sprintf(format, a...)))
+}
+
+// tooManyJobs returns the error of a node that would take the chain over its limit.
+func (b *builder) tooManyJobs(s *visit, n *Node) *proto.Error {
+	return b.fail(s, n, nil, "the request would have more than %d jobs, which is the limit (limits.jobs)", b.specs.limits.Jobs)
+}
+
+// cutShort returns the error of a Build whose context ended.
+func cutShort(ctx context.Context) *proto.Error {
+	return &proto.Error{
+		Code:    proto.CodeUnavailable,
+		Message: "the job chain was not finished: creating the request was cut short",
+		Err:     context.Cause(ctx),
+	}
+}
+
+// show returns a value for an error message: quoted, not too long, no secrets.
+func (b *builder) show(value any) string {
+	if value == nil {
+		return "null"
+	}
+	text := b.masked(proto.Text(value))
+	if len(text) > maxShown {
+		end := maxShown
+		for !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end] + "..."
+	}
+	return strconv.Quote(text)
+}
+
+// masked returns text without secrets, be they as they are or escaped.
+func (b *builder) masked(text string) string {
+	var forms []string
+	for _, secret := range b.secrets {
+		forms = append(forms, secret)
+		if q := strconv.Quote(secret); len(q) != len(secret)+2 {
+			forms = append(forms, q[1:len(q)-1])
+		}
+		if b, err := json.Marshal(secret); err == nil && len(b) != len(secret)+2 {
+			forms = append(forms, string(b[1:len(b)-1]))
+		}
+	}
+	if len(forms) == 0 {
+		return text
+	}
+	// The longest first: a secret may be part of another.
+	slices.SortFunc(forms, func(x, y string) int { return cmp.Compare(len(y), len(x)) })
+	pairs := make([]string, 0, 2*len(forms))
+	for _, form := range forms {
+		pairs = append(pairs, form, proto.SecretMask)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// maskPanic returns the panic without secrets: it will be logged.
+func (b *builder) maskPanic(p *job.PanicError) *job.PanicError {
+	return &job.PanicError{
+		Call:  p.Call,
+		Value: b.masked(fmt.Sprint(p.Value)),
+		Stack: []byte(b.masked(string(p.Stack))),
+	}
+}
+
+// quoted returns a list of texts for an error message.
+func quoted(texts []string) string {
+	var b strings.Builder
+	for i, t := range texts {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Quote(t))
+	}
+	return b.String()
+}
