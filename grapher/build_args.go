@@ -101,9 +101,9 @@ func (b *builder) complete(s *visit, n *Node, inner *visit) error {
 	return nil
 }
 
-// setter takes over what the expansions of a node set. The args of the sequence
+// takeover takes over what the expansions of a node set. The args of the sequence
 // change only when all are done: an expansion must not see what another set.
-type setter struct {
+type takeover struct {
 	node   *Node
 	count  int     // of expansions
 	taken  int     // expansions so far
@@ -111,8 +111,8 @@ type setter struct {
 	lists  [][]any // the same for those that collect
 }
 
-func newSetter(n *Node, count int) *setter {
-	t := &setter{node: n, count: count}
+func newTakeover(n *Node, count int) *takeover {
+	t := &takeover{node: n, count: count}
 	if len(n.Sets) > 0 {
 		t.values = make([]any, len(n.Sets))
 		t.lists = make([][]any, len(n.Sets))
@@ -121,12 +121,12 @@ func newSetter(n *Node, count int) *setter {
 }
 
 // collects reports whether an entry of `sets` makes a list.
-func (t *setter) collects(set *NodeSet) bool {
+func (t *takeover) collects(set *NodeSet) bool {
 	return len(t.node.Each) > 0 && (set.Collect || t.count == 0)
 }
 
 // take takes over from the args of one expansion.
-func (t *setter) take(b *builder, s *visit, args proto.Values) error {
+func (t *takeover) take(b *builder, s *visit, args proto.Values) error {
 	t.taken++
 	for i, set := range t.node.Sets {
 		value, ok := args[set.Arg]
@@ -148,7 +148,7 @@ func (t *setter) take(b *builder, s *visit, args proto.Values) error {
 }
 
 // give puts what was taken into the args of the sequence.
-func (t *setter) give(args proto.Values) {
+func (t *takeover) give(args proto.Values) {
 	for i, set := range t.node.Sets {
 		if !t.collects(set) {
 			args[set.As] = t.values[i]

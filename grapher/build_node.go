@@ -37,7 +37,7 @@ func (b *builder) node(ctx context.Context, s *visit, n *planNode, in []int32) (
 	if count > 1 {
 		in = b.graph.gather(in, n.Name, s.index)
 	}
-	sets := newSetter(n.Node, count)
+	sets := newTakeover(n.Node, count)
 	var out []int32
 	for i := range count {
 		e := &expansion{planNode: n, in: in, group: group}
@@ -166,11 +166,14 @@ func (b *builder) createError(ctx context.Context, s *visit, e *expansion, err e
 
 // choose returns the name of the sequence that a conditional stands for.
 func (b *builder) choose(s *visit, e *expansion) (string, error) {
-	value, ok := e.args[e.If]
+	value, ok := s.args[e.If]
+	if !ok || slices.ContainsFunc(e.Each, func(x *Each) bool { return x.Element == e.If }) {
+		value, ok = e.args[e.If]
+	}
 	if !ok {
-		if value, ok = s.args[e.If]; !ok {
-			return "", b.fail(s, e.Node, e.args, "if: arg %s is not set", e.If)
-		}
+		return "", b.fail(s, e.Node, e.args, "if: arg %s is not set", e.If)
+	}
+	if _, listed := e.args[e.If]; !listed {
 		e.args[e.If] = value
 	}
 	if name, ok := e.Eq[proto.Text(value)]; ok {
