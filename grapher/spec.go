@@ -1,6 +1,8 @@
 package grapher
 
 import (
+	"regexp"
+
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -44,11 +46,30 @@ type Sequence struct {
 	// order has the nodes in topological order, ties by name. Set once the specs
 	// have passed the checks.
 	order []*Node
+
+	fields fields
+}
+
+// Arg returns the arg of the sequence with that name, and false if it has none.
+func (s *Sequence) Arg(name string) (*Arg, bool) {
+	for _, list := range s.Args.lists() {
+		for _, a := range list {
+			if a.Name == name {
+				return a, true
+			}
+		}
+	}
+	return nil, false
 }
 
 // SequenceArgs are the args of a sequence by who gives their value.
 type SequenceArgs struct {
 	Required, Optional, Static []*Arg
+}
+
+// lists returns the three lists, in the order in which they are shown.
+func (a *SequenceArgs) lists() [3][]*Arg {
+	return [3][]*Arg{a.Required, a.Optional, a.Static}
 }
 
 // Arg is an arg of a sequence.
@@ -59,8 +80,12 @@ type Arg struct {
 	Default any    // of optional and static args; typed as Type says, else as YAML string
 	Type    string // string, int, float, bool, list, object, or "" for any
 	Enum    []any
-	Pattern string
-	Secret  bool
+	Pattern string // the whole of a string value must match it
+	Secret  bool   // never shown, logged or stored in clear
+
+	pattern    *regexp.Regexp
+	hasDefault bool // has one that could be read as Type
+	fields     fields
 }
 
 // ACL says what a role may do with a request.
@@ -69,6 +94,8 @@ type ACL struct {
 	Role  string
 	Admin bool     // all ops
 	Ops   []string // "start", "stop"
+
+	fields fields
 }
 
 // Category is what a node stands for.
@@ -106,6 +133,10 @@ type Node struct {
 	RetryWaitMax proto.Duration
 	Timeout      proto.Duration // of one try of a job; of all tries of a sequence
 	Idempotent   bool           // default true
+
+	depLines []int32          // of Deps
+	eqLines  map[string]int32 // of Eq
+	fields   fields
 }
 
 // NodeArg gives a value to the called job or sequence: either the arg named
@@ -116,6 +147,8 @@ type NodeArg struct {
 	Given    string // equal to Expected if left out; "" if there is a Value
 	HasValue bool
 	Value    any // types as proto.Values holds them
+
+	fields fields
 }
 
 // NodeSet takes an arg over from the called job or sequence.
@@ -124,6 +157,8 @@ type NodeSet struct {
 	Arg     string
 	As      string // equal to Arg if left out
 	Collect bool   // of an expanded node: a list of the values, in order
+
+	fields fields
 }
 
 // Each expands a node over the list in arg List; each expansion has the
@@ -147,4 +182,26 @@ func (n *Node) Calls() []string {
 	case CategoryJob:
 	}
 	return nil
+}
+
+// fields says on which lines of its file the fields of an object stand. Fields
+// that are null count as left out.
+type fields []fieldLine
+
+type fieldLine struct {
+	name string
+	line int32
+}
+
+// has reports whether the field is there.
+func (f fields) has(name string) bool { return f.line(name, 0) != 0 }
+
+// line returns the line of the field, and other if it is not there.
+func (f fields) line(name string, other int) int {
+	for i := range f {
+		if f[i].name == name {
+			return int(f[i].line)
+		}
+	}
+	return other
 }

@@ -1,0 +1,215 @@
+package grapher
+
+import (
+	"maps"
+	"slices"
+)
+
+// call is a sequence that a node may call. Value is the value of a conditional
+// that chooses it.
+type call struct {
+	name, value string
+	line        int
+}
+
+// calls returns what the node may call, in the order of values.
+func (n *Node) calls() []call {
+	switch n.Category {
+	case CategorySequence:
+		if n.Type != "" {
+			return []call{{name: n.Type, line: n.fields.line("type", n.Line)}}
+		}
+	case CategoryConditional:
+		var calls []call
+		for _, value := range slices.Sorted(maps.Keys(n.Eq)) {
+			line := n.Line
+			if l, ok := n.eqLines[value]; ok {
+				line = int(l)
+			}
+			calls = append(calls, call{n.Eq[value], value, line})
+		}
+		return calls
+	case CategoryJob:
+	}
+	return nil
+}
+
+// callees returns the sequences that the node may call and that exist, each
+// once, without the built-in one.
+func (p *pass) callees(n *Node) []*Sequence {
+	var callees []*Sequence
+	seen := map[string]bool{}
+	for _, c := range n.calls() {
+		if s, ok := p.Sequences[c.name]; ok && !seen[c.name] {
+			seen[c.name] = true
+			callees = append(callees, s)
+		}
+	}
+	return callees
+}
+
+func checkCalls(p *pass, _ *Sequence, n *Node) {
+	for _, c := range n.calls() {
+		if c.name == "" || c.name == NoopSequence || p.Sequences[c.name] != nil {
+			continue
+		}
+		p.problem(c.line, "unknown sequence %s%s", quote(c.name), p.suggest.meant(c.name, p.names()))
+	}
+}
+
+// names returns what a node can call.
+func (c *checker) names() []string {
+	if c.callable == nil {
+		c.callable = append(c.callable, NoopSequence)
+		for _, s := range c.sequences {
+			c.callable = append(c.callable, s.Name)
+		}
+	}
+	return c.callable
+}
+
+func checkSequenceCircle(p *pass) {
+	place := make(map[string]int, len(p.sequences))
+	for i, s := range p.sequences {
+		place[s.Name] = i
+	}
+	next := func(i int) []int {
+		var called []int
+		for _, n := range p.sequences[i].sortedNodes() {
+			for _, c := range n.calls() {
+				if j, ok := place[c.name]; ok {
+					called = append(called, j)
+				}
+			}
+		}
+		return called
+	}
+	for _, circle := range circles(len(p.sequences), next) {
+		s := p.sequences[circle[0]]
+		names := make([]string, len(circle))
+		for i, v := range circle {
+			names[i] = p.sequences[v].Name
+		}
+		n, line := s.caller(names[1%len(names)])
+		p.on(s, n).problem(line, "sequences call each other in a circle: %s", showCircle(names))
+	}
+}
+
+// caller returns the first node that may call the sequence, with the line.
+func (s *Sequence) caller(name string) (*Node, int) {
+	for _, n := range s.sortedNodes() {
+		for _, c := range n.calls() {
+			if c.name == name {
+				return n, c.line
+			}
+		}
+	}
+	return nil, s.Line
+}
+
+// gives returns the args that the node gives to what it calls.
+func (n *Node) gives() map[string]bool {
+	given := map[string]bool{}
+	for _, a := range n.Args {
+		given[a.Expected] = true
+	}
+	for _, e := range n.Each {
+		given[e.Element] = true
+	}
+	if n.If != "" {
+		given[n.If] = true
+	}
+	return given
+}
+
+func checkMissingArg(p *pass, _ *Sequence, n *Node) {
+	given := n.gives()
+	for _, callee := range p.callees(n) {
+		for _, a := range callee.Args.Required {
+			if a.Name != "" && !given[a.Name] {
+				p.problem(n.fields.line("args", n.Line), "sequence %s requires arg %s, and the node does not give it", quote(callee.Name), quote(a.Name))
+			}
+		}
+	}
+}
+
+func checkExtraArg(p *pass, _ *Sequence, n *Node) {
+	callees := p.callees(n)
+	if len(callees) == 0 {
+		return
+	}
+	for _, a := range n.Args {
+		p.extraArg(a.fields.line("expected", a.Line), a.Expected, callees)
+	}
+	for _, e := range n.Each {
+		p.extraArg(e.Line, e.Element, callees)
+	}
+}
+
+// extraArg reports an arg that none of the callees takes.
+func (p *pass) extraArg(line int, name string, callees []*Sequence) {
+	if name == "" {
+		return
+	}
+	static := false
+	names := make([]string, len(callees))
+	for i, s := range callees {
+		names[i] = s.Name
+		a, ok := s.Arg(name)
+		if !ok {
+			continue
+		}
+		if !slices.Contains(s.Args.Static, a) {
+			return
+		}
+		static = true
+	}
+	if static {
+		p.problem(line, "arg %s of sequence %s is static: what is given is not used", quote(name), quoteAll(names))
+		return
+	}
+	p.problem(line, "sequence %s does not take arg %s%s", quoteAll(names), quote(name), p.suggest.meant(name, argNames(callees)))
+}
+
+func argNames(sequences []*Sequence) []string {
+	var names []string
+	for _, s := range sequences {
+		for _, list := range [][]*Arg{s.Args.Required, s.Args.Optional} {
+			for _, a := range list {
+				names = append(names, a.Name)
+			}
+		}
+	}
+	return names
+}
+
+func checkMissingSet(p *pass, _ *Sequence, n *Node) {
+	if len(n.Sets) == 0 || n.Category == CategoryJob {
+		return
+	}
+	lacking := map[string][]string{} // by arg: the sequences that do not set it
+	provided := map[string]bool{}
+	for _, c := range n.calls() {
+		s := p.Sequences[c.name]
+		if s == nil && c.name != NoopSequence {
+			continue
+		}
+		has := map[string]bool{}
+		if s != nil {
+			has = s.provides()
+		}
+		maps.Copy(provided, has)
+		for _, set := range n.Sets {
+			if !has[set.Arg] && !slices.Contains(lacking[set.Arg], c.name) {
+				lacking[set.Arg] = append(lacking[set.Arg], c.name)
+			}
+		}
+	}
+	known := slices.Sorted(maps.Keys(provided))
+	for _, set := range n.Sets {
+		if names := lacking[set.Arg]; len(names) > 0 && set.Arg != "" {
+			p.problem(set.fields.line("arg", set.Line), "sequence %s, which the node may call, does not set arg %s%s",
+				quoteAll(names), quote(set.Arg), p.suggest.meant(set.Arg, known))
+		}
+	}
+}
