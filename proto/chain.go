@@ -114,6 +114,16 @@ type SuspendedJobChain struct {
 	// nanoseconds).
 	JobNotBefore      map[string]int64 `json:"jobNotBefore,omitempty"`
 	SequenceNotBefore map[string]int64 `json:"sequenceNotBefore,omitempty"`
+	// Failures says how each job that is FAIL failed, so that the reason of the
+	// request's end is known without the job log.
+	Failures map[string]JobFailure `json:"failures,omitempty"`
 	// Entries counts the job log entries that led here.
 	Entries uint64 `json:"entries"`
+}
+
+// JobFailure is the last failed try of a job, in short.
+type JobFailure struct {
+	Seq   uint64 `json:"seq"` // of its job log entry
+	Try   uint   `json:"try"`
+	Error string `json:"error,omitempty"` // may be cut
 }
