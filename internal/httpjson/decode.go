@@ -14,10 +14,10 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// drainFactor says how much of a body that is too large is still read, in limits:
-// a client that sends all before it listens then sees the answer and not a
-// connection that was cut.
-const drainFactor = 4
+// maxDrain is how much of a body that is too large is still read: a client that
+// sends all before it listens then sees the answer and not a connection that was
+// cut.
+const maxDrain = 64 << 20
 
 // Decode reads the body, which must be one JSON object of at most limit bytes,
 // into dst. Keys match fields without regard to case; unknown keys are ignored.
@@ -68,7 +68,7 @@ func read(c echo.Context, b *bytes.Buffer, limit int64) error {
 	}
 	if int64(b.Len()) > limit {
 		// What cannot be drained is the client's loss, not an error of ours.
-		_, _ = io.CopyN(io.Discard, r.Body, drainFactor*limit)
+		_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
 		return tooLarge(limit)
 	}
 	return nil

@@ -75,7 +75,9 @@ func New(cfg Config, m Manager, log *slog.Logger) http.Handler {
 		beat:     15 * time.Second,
 	}
 	metrics := httpjson.NewMetrics(cfg.Registry, "request-manager")
-	return httpjson.New(s.routes(), metrics, log)
+	e := httpjson.New(s.routes(), metrics, log)
+	e.Use(oddIDs)
+	return e
 }
 
 // routes is the table of all routes: for users, for runners, for operators.
@@ -108,8 +110,5 @@ func (s *server) routes() []httpjson.Route {
 		{Method: "GET", Path: "/healthz", Handle: httpjson.Healthz},
 		{Method: "GET", Path: "/readyz", Handle: s.ready},
 		{Method: "GET", Path: "/metrics", Handle: httpjson.Expose(s.cfg.Registry)},
-
-		// Ids with slashes in them, such as ../../x, are ids that nobody has.
-		{Method: echo.RouteNotFound, Path: "/api/v1/requests/:id/*", Handle: noSuchPath},
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -30,7 +31,7 @@ func (s *server) getLastLog(c echo.Context) error {
 		return err
 	}
 	jobID := c.Param("jobID")
-	if jobID == "" || len(jobID) > maxJobID {
+	if jobID == "" || len(jobID) > maxJobID || strings.Contains(jobID, "/") {
 		return proto.Errorf(proto.CodeNotFound, "no job with that id")
 	}
 	entry, err := s.manager.LastLog(c.Request().Context(), id, jobID)

@@ -2,7 +2,9 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -169,9 +171,19 @@ func (s *server) listSpecs(c echo.Context) error {
 	return httpjson.JSON(c, http.StatusOK, list)
 }
 
-func noSuchPath(c echo.Context) error {
-	if _, err := httpjson.RequestID(c); err != nil {
+// oddIDs answers for ids that have slashes in them, such as ../../x: no route is
+// theirs, but they are ids that no request has.
+func oddIDs(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		err := next(c)
+		if !errors.Is(err, echo.ErrNotFound) {
+			return err
+		}
+		below, ok := strings.CutPrefix(c.Request().URL.Path, "/api/v1/requests/")
+		id, _, _ := strings.Cut(below, "/")
+		if ok && !httpjson.ValidRequestID(id) {
+			return httpjson.ErrNoRequest
+		}
 		return err
 	}
-	return echo.ErrNotFound
 }

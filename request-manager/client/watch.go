@@ -25,8 +25,8 @@ func (e *callbackError) Error() string { return e.err.Error() }
 
 // Watch calls fn with the request as it is, and again whenever it changed, until
 // it has ended (nil), fn returns an error (that error), or ctx ends. A stream
-// that breaks is opened again; states in between may be missed, the final one is
-// not.
+// that breaks is opened again: fn may then see the same twice, and states in
+// between may be missed, the final one is not.
 func (c *Client) Watch(ctx context.Context, id string, fn func(proto.Request) error) error {
 	waits := backoff.NewExponentialBackOff()
 	waits.InitialInterval, waits.MaxInterval = 100*time.Millisecond, 5*time.Second
