@@ -26,7 +26,7 @@ type Env struct {
 	// that users have.
 	Package string
 
-	database []string // of the environment: where the database is
+	database []string // of the environment: where the database is, and its key
 	rmURL    string   // of the first Request Manager; kept when it is started again
 
 	mu        sync.Mutex
@@ -66,6 +66,11 @@ func NewEnv(t testing.TB, database string) *Env {
 	default:
 		t.Fatalf("no database %q", database)
 	}
+	key := filepath.Join(e.Dir, "secrets.key")
+	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.database = append(e.database, "TREADLE_SECRETS_KEY_FILE="+key)
 	t.Cleanup(e.end)
 	return e
 }
@@ -92,16 +97,25 @@ func (e *Env) URL() string {
 // at the same time have others. Extra is environment ("TREADLE_RESUMER_TTL=3s").
 func (e *Env) StartRM(extra ...string) *Process {
 	e.t.Helper()
-	addr := freeAddr(e.t)
-	if e.rmURL == "" {
-		e.rmURL = "http://" + addr
-	} else if first := strings.TrimPrefix(e.rmURL, "http://"); !e.serves(first) {
-		addr = first
-	}
+	addr := e.Reserve()
 	env := append([]string{"TREADLE_SERVER_ADDR=" + addr, "TREADLE_SPECS_DIR=" + e.SpecsDir}, e.database...)
-	p := e.start("request-manager", addr, append(env, extra...))
-	p.waitHTTP("/readyz")
+	p := e.startVerb("request-manager", addr, append(env, extra...))
+	p.WaitReady()
 	return p
+}
+
+// Reserve returns the address for a Request Manager that is about to start: that
+// of the first one, unless it is running, else a free one. Free addresses are on
+// loopback.
+func (e *Env) Reserve() string {
+	e.t.Helper()
+	if e.rmURL == "" {
+		e.rmURL = "http://" + freeAddr(e.t)
+	}
+	if first := strings.TrimPrefix(e.rmURL, "http://"); !e.serves(first) {
+		return first
+	}
+	return freeAddr(e.t)
 }
 
 // StartJR starts a Job Runner that reports to the first Request Manager, and
@@ -109,7 +123,7 @@ func (e *Env) StartRM(extra ...string) *Process {
 func (e *Env) StartJR(extra ...string) *Process {
 	e.t.Helper()
 	addr := freeAddr(e.t)
-	p := e.start("job-runner", addr, append([]string{"TREADLE_SERVER_ADDR=" + addr, "TREADLE_RM_CLIENT_URL=" + e.URL()}, extra...))
+	p := e.startVerb("job-runner", addr, append([]string{"TREADLE_SERVER_ADDR=" + addr, "TREADLE_RM_CLIENT_URL=" + e.URL()}, extra...))
 	p.waitHTTP("/healthz")
 	return p
 }
@@ -117,7 +131,7 @@ func (e *Env) StartJR(extra ...string) *Process {
 // RestartJR starts a Job Runner at the address of one that has ended.
 func (e *Env) RestartJR(old *Process, extra ...string) *Process {
 	e.t.Helper()
-	p := e.start("job-runner", old.Addr, append([]string{"TREADLE_SERVER_ADDR=" + old.Addr, "TREADLE_RM_CLIENT_URL=" + e.URL()}, extra...))
+	p := e.startVerb("job-runner", old.Addr, append([]string{"TREADLE_SERVER_ADDR=" + old.Addr, "TREADLE_RM_CLIENT_URL=" + e.URL()}, extra...))
 	p.waitHTTP("/healthz")
 	return p
 }

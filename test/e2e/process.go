@@ -33,31 +33,46 @@ const (
 	endTimeout   = time.Minute
 )
 
-// start starts a verb of the binary. It has nothing of the test's own
+// startVerb starts a verb of the binary. It has nothing of the test's own
 // environment that Treadle looks at.
-func (e *Env) start(verb, addr string, env []string) *Process {
+func (e *Env) startVerb(verb, addr string, env []string) *Process {
 	e.t.Helper()
-	binary := build(e.t, e.Package)
+	cmd := exec.Command(build(e.t, e.Package), verb)
+	cmd.Dir = e.Dir
+	cmd.Env = append(cleanEnv(), env...)
+	return e.startProcess(cmd, verb, addr)
+}
+
+// StartCommand starts any other command that serves at addr. It gets a process
+// group of its own, and so do signals to it.
+func (e *Env) StartCommand(cmd *exec.Cmd, addr string) *Process {
+	e.t.Helper()
+	if cmd.Env == nil {
+		cmd.Env = cleanEnv()
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return e.startProcess(cmd, filepath.Base(cmd.Path), addr)
+}
+
+func (e *Env) startProcess(cmd *exec.Cmd, name, addr string) *Process {
+	e.t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	name := fmt.Sprintf("%s %d", verb, len(e.processes)+1)
-	p := &Process{t: e.t, Name: name, Addr: addr, done: make(chan struct{})}
+	name = fmt.Sprintf("%s %d", name, len(e.processes)+1)
+	p := &Process{t: e.t, cmd: cmd, Name: name, Addr: addr, done: make(chan struct{})}
 	p.log = filepath.Join(e.Dir, strings.ReplaceAll(name, " ", "-")+".log")
 	out, err := os.Create(p.log)
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	defer out.Close()
-	p.cmd = exec.Command(binary, verb)
-	p.cmd.Dir = e.Dir
-	p.cmd.Env = append(cleanEnv(), env...)
-	p.cmd.Stdout, p.cmd.Stderr = out, out
+	defer func() { _ = out.Close() }() // the process has it, too
+	cmd.Stdout, cmd.Stderr = out, out
 	p.StartedAt = time.Now()
-	if err := p.cmd.Start(); err != nil {
+	if err := cmd.Start(); err != nil {
 		e.t.Fatal(err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // how it ended is in ProcessState
+		_ = cmd.Wait() // how it ended is in ProcessState
 		close(p.done)
 	}()
 	e.processes = append(e.processes, p)
@@ -117,9 +132,22 @@ func (p *Process) Ended() bool {
 // Signal sends a signal and does not wait for anything.
 func (p *Process) Signal(s syscall.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := p.signal(s); err != nil {
 		p.t.Fatalf("%s: %v", p.Name, err)
 	}
+}
+
+func (p *Process) signal(s syscall.Signal) error {
+	if p.Ended() {
+		return nil
+	}
+	if p.cmd.SysProcAttr != nil && p.cmd.SysProcAttr.Setpgid {
+		return syscall.Kill(-p.PID(), s)
+	}
+	if err := p.cmd.Process.Signal(s); !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
 }
 
 // Wait waits until the process has ended and returns its exit code, -1 if a
@@ -155,17 +183,24 @@ func (p *Process) end() {
 	if p.Ended() {
 		return
 	}
-	_ = p.cmd.Process.Signal(syscall.SIGCONT) // a frozen one would not hear the next
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	// Errors say that it is gone, which is what is waited for next.
+	_ = p.signal(syscall.SIGCONT) // a frozen one would not hear the next
+	_ = p.signal(syscall.SIGTERM)
 	deadline := time.NewTimer(endTimeout)
 	defer deadline.Stop()
 	select {
 	case <-p.done:
 	case <-deadline.C:
 		p.t.Errorf("%s did not end within %s of SIGTERM", p.Name, endTimeout)
-		_ = p.cmd.Process.Kill()
+		_ = p.signal(syscall.SIGKILL)
 		<-p.done
 	}
+}
+
+// WaitReady waits until the service says that it is ready.
+func (p *Process) WaitReady() {
+	p.t.Helper()
+	p.waitHTTP("/readyz")
 }
 
 // waitHTTP waits until the service answers 200 at the path.
