@@ -45,15 +45,7 @@ func (s *Specs) Build(ctx context.Context, requestID, requestType string, args p
 	if err := own.Normalize(); err != nil {
 		return nil, proto.Errorf(proto.CodeInvalid, "arg %v", err)
 	}
-	b := &builder{
-		specs:     s,
-		requestID: requestID,
-		plans:     map[string]*plan{},
-		parallel:  map[string]uint{},
-	}
-	for _, text := range secrets {
-		b.addSecret(text)
-	}
+	b := newBuilder(s, requestID, secrets)
 	if err := b.request(ctx, seq, own); err != nil {
 		return nil, err
 	}
@@ -75,6 +67,22 @@ type builder struct {
 	jobs    int    // made so far
 	empties int    // expansions so far that made no job
 	copied  int    // values copied into args of jobs so far
+
+	maxCopied int
+}
+
+func newBuilder(s *Specs, requestID string, secrets []string) *builder {
+	b := &builder{
+		specs:     s,
+		requestID: requestID,
+		plans:     map[string]*plan{},
+		parallel:  map[string]uint{},
+		maxCopied: maxCopied,
+	}
+	for _, text := range secrets {
+		b.addSecret(text)
+	}
+	return b
 }
 
 // builtSequence is a sequence of the chain while it is built.

@@ -56,8 +56,8 @@ func (b *builder) nodeArgs(s *visit, n *Node, lists [][]any, i int) (proto.Value
 			args[k] = b.clone(value)
 		}
 	}
-	if b.copied += len(args); b.copied > maxCopied {
-		return nil, b.fail(s, n, nil, "the args of all jobs together have more than %d values: give long lists to fewer jobs", maxCopied)
+	if b.copied += len(args); b.copied > b.maxCopied {
+		return nil, b.fail(s, n, nil, "the args of all jobs together have more than %d values: give long lists to fewer jobs", b.maxCopied)
 	}
 	return args, nil
 }
