@@ -17,6 +17,7 @@ type Config struct {
 	Labels          map[string]string `yaml:"labels"`   // what this runner is
 	Capacity        uint              `yaml:"capacity"` // most chains at a time; 0 is no limit
 	WorkDir         string            `yaml:"work_dir"` // where commands run; "" is where the runner was started
+	Limits          Limits            `yaml:"limits"`
 	Cluster         config.Cluster    `yaml:"cluster"`
 	ShutdownTimeout time.Duration     `yaml:"shutdown_timeout"` // to hand everything in
 	Log             config.Log        `yaml:"log"`
@@ -36,11 +37,17 @@ type RMClient struct {
 	TLS config.TLS `yaml:"tls"`
 }
 
+// Limits bounds what one job may do.
+type Limits struct {
+	Data int `yaml:"data"` // bytes of the data that one job sets
+}
+
 // Default returns the configuration of a Job Runner that is told nothing.
 func Default() Config {
 	return Config{
 		Server:          Server{Addr: "127.0.0.1:32307"},
 		RMClient:        RMClient{URL: "http://127.0.0.1:32308"},
+		Limits:          Limits{Data: 1 << 20},
 		ShutdownTimeout: 30 * time.Second,
 		Log:             config.Log{Level: "info", Format: "text"},
 	}
@@ -56,7 +63,7 @@ func (c Config) Validate() error {
 		config.ValidateURL("rm_client.url", c.RMClient.URL),
 		c.RMClient.TLS.Validate("rm_client.tls"),
 		c.Cluster.Validate(),
-		c.validateShutdown(),
+		c.validateNumbers(),
 		c.Log.Validate(),
 	)
 }
@@ -73,9 +80,13 @@ func (c Config) validateServerURL() error {
 	return nil
 }
 
-func (c Config) validateShutdown() error {
-	if c.ShutdownTimeout <= 0 {
-		return errors.New("shutdown_timeout: must be more than 0")
+func (c Config) validateNumbers() error {
+	var errs []error
+	if c.Limits.Data <= 0 {
+		errs = append(errs, errors.New("limits.data: must be more than 0"))
 	}
-	return nil
+	if c.ShutdownTimeout <= 0 {
+		errs = append(errs, errors.New("shutdown_timeout: must be more than 0"))
+	}
+	return errors.Join(errs...)
 }

@@ -79,12 +79,11 @@ type Resumer struct {
 	Interval     time.Duration `yaml:"interval"`      // between two looks for suspended requests
 }
 
-// Limits bounds what one request may ask for.
+// Limits bounds what one request may ask for. That of job data is the runner's.
 type Limits struct {
 	Jobs  int `yaml:"jobs"`  // in one chain
 	Depth int `yaml:"depth"` // of nested sequences
 	Args  int `yaml:"args"`  // bytes of the args of a request
-	Data  int `yaml:"data"`  // bytes of the data that one job sets
 }
 
 // Tries says how often something is tried, and how long to wait in between.
@@ -127,7 +126,7 @@ func Default() Config {
 		Specs:   Specs{Dir: "specs"},
 		Resumer: Resumer{TTL: time.Hour, ClaimTimeout: 5 * time.Minute, Interval: 3 * time.Second},
 		Lease:   time.Minute,
-		Limits:  Limits{Jobs: 200_000, Depth: 50, Args: 1 << 20, Data: 1 << 20},
+		Limits:  Limits{Jobs: 200_000, Depth: 50, Args: 1 << 20},
 		DB:      Tries{Tries: 3, RetryWait: 500 * time.Millisecond},
 		Runner:  Tries{Tries: 5, RetryWait: 5 * time.Second},
 		Log:     config.Log{Level: "info", Format: "text"},
@@ -153,7 +152,6 @@ func (c Config) Validate() error {
 		positive("limits.jobs", c.Limits.Jobs),
 		positive("limits.depth", c.Limits.Depth),
 		positive("limits.args", c.Limits.Args),
-		positive("limits.data", c.Limits.Data),
 		positive("db.tries", c.DB.Tries),
 		notNegative("db.retry_wait", c.DB.RetryWait),
 		positive("runner.tries", c.Runner.Tries),
