@@ -16,7 +16,7 @@ import (
 type sleep struct {
 	Duration proto.Duration `json:"duration"`
 
-	until atomic.Pointer[time.Time] // when Run returns; nil before it runs
+	until atomic.Int64 // when Run returns, in Unix nanoseconds; 0 before it runs
 }
 
 // Create reads the arg `duration`, which must be given.
@@ -35,8 +35,7 @@ func (s *sleep) Create(_ context.Context, args job.Values) error {
 // Run waits, and returns the cause if ctx ends before.
 func (s *sleep) Run(ctx context.Context, _ job.Values) (job.Result, error) {
 	d := time.Duration(s.Duration)
-	until := time.Now().Add(d)
-	s.until.Store(&until)
+	s.until.Store(time.Now().Add(d).UnixNano())
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -50,10 +49,10 @@ func (s *sleep) Run(ctx context.Context, _ job.Values) (job.Result, error) {
 // Status says how much of the time is left.
 func (s *sleep) Status() string {
 	until := s.until.Load()
-	if until == nil {
+	if until == 0 {
 		return ""
 	}
-	left := max(time.Until(*until), 0)
+	left := max(time.Until(time.Unix(0, until)), 0)
 	unit := time.Second
 	if left < 10*time.Second {
 		unit = 100 * time.Millisecond

@@ -1,0 +1,98 @@
+package builtin
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/treadle-run/treadle/job"
+)
+
+func TestOutputsBecomeJobData(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, script string
+		want         job.Values
+	}{
+		{"none", ":", nil},
+		{"blank", `echo >$TREADLE_OUTPUT`, nil},
+		{"lines", `echo host=db1 >>"$TREADLE_OUTPUT"; echo; echo "n=3" >>"$TREADLE_OUTPUT"`, job.Values{"host": "db1", "n": "3"}},
+		{"the last one counts", `printf 'a=1\na=2\n' >$TREADLE_OUTPUT`, job.Values{"a": "2"}},
+		{"value with = and spaces", `printf 'a= b=c ' >$TREADLE_OUTPUT`, job.Values{"a": " b=c "}},
+		{"empty value", `echo a= >$TREADLE_OUTPUT`, job.Values{"a": ""}},
+		{"unicode", `echo 'größe=日本 🙂' >$TREADLE_OUTPUT`, job.Values{"größe": "日本 🙂"}},
+		{"JSON", `printf '\n { "n": 3, "f": 3.0, "big": 9007199254740993, "l": ["a", null],\n "o": {"t": true} } \n' >$TREADLE_OUTPUT`, job.Values{
+			"n": int64(3), "f": 3.0, "big": int64(9007199254740993), "l": []any{"a", nil}, "o": map[string]any{"t": true},
+		}},
+		{"empty object", `echo '{}' >$TREADLE_OUTPUT`, nil},
+		{"replaced file", `echo a=1 >$TREADLE_OUTPUT.new; mv $TREADLE_OUTPUT.new $TREADLE_OUTPUT`, job.Values{"a": "1"}},
+		{"removed file", `rm $TREADLE_OUTPUT`, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			res, err := script(t, tt.script, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, res.Data); diff != "" {
+				t.Errorf("job data (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBadOutputsFailTheTry(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, script, says string }{
+		{"no =", `printf 'a=1\n\nhello there\n' >$TREADLE_OUTPUT`, `TREADLE_OUTPUT: line 3: expected key=value, got "hello there"`},
+		{"no key", `echo =1 >$TREADLE_OUTPUT`, `line 1: the name "" must have`},
+		{"space in key", `echo 'a b=1' >$TREADLE_OUTPUT`, `line 1: the name "a b" must have`},
+		{"JSON list", `echo '[1]' >$TREADLE_OUTPUT`, "line 1: expected key=value"},
+		{"JSON cut off", `printf '{\n"a": 1,\n' >$TREADLE_OUTPUT`, "line 2: not one JSON object"},
+		{"JSON mistake", `printf '\n{\n"a": 1,\n"b" 2,\n"c": 3\n}' >$TREADLE_OUTPUT`, "line 4: not one JSON object: invalid character '2'"},
+		{"two objects", `printf '{}\n{}\n' >$TREADLE_OUTPUT`, "line 2: not one JSON object: more than one JSON value"},
+		{"JSON key", `echo '{"a b": 1}' >$TREADLE_OUTPUT`, `the name "a b"`},
+		{"not UTF-8", `printf 'a=1\nb=\377\n' >$TREADLE_OUTPUT`, "line 2: not UTF-8"},
+		{"too large", `head -c 1048577 /dev/zero >$TREADLE_OUTPUT`, "has 1048577 bytes, at most 1048576 are allowed"},
+		{"pipe", `rm $TREADLE_OUTPUT; mkfifo $TREADLE_OUTPUT`, "no longer a plain file"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			res, err := script(t, "echo out; "+tt.script, nil, nil)
+			wantError(t, err, tt.says)
+			if res.Data != nil {
+				t.Errorf("job data of a failed try: %v", res.Data)
+			}
+			if string(res.Stdout) != "out\n" {
+				t.Errorf("stdout %q is not kept", res.Stdout)
+			}
+		})
+	}
+}
+
+func TestTheOutputsFileIsPrivateAndRemoved(t *testing.T) {
+	t.Parallel()
+	res, err := script(t, `stat -c %a "$TREADLE_OUTPUT"; echo "$TREADLE_OUTPUT"`, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mode, path, _ := strings.Cut(strings.TrimSpace(string(res.Stdout)), "\n")
+	if mode != "600" {
+		t.Errorf("mode %s", mode)
+	}
+	res, err = script(t, `test ! -e "$old"`, job.Values{"old": path}, nil)
+	if err != nil {
+		t.Errorf("%s is still there: %v %s", path, err, res.Stderr)
+	}
+}
+
+func TestAFailedTrySetsNoData(t *testing.T) {
+	t.Parallel()
+	res, err := script(t, `echo a=1 >$TREADLE_OUTPUT; exit 1`, nil, nil)
+	if err == nil || res.Data != nil {
+		t.Errorf("got %v, %v", res.Data, err)
+	}
+}
