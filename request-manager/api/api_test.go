@@ -251,7 +251,7 @@ func TestServiceSurvivesPanics(t *testing.T) {
 func TestLargeBodyOverTheWire(t *testing.T) {
 	t.Parallel()
 	url := serve(t, Config{}, &fakeManager{})
-	resp, err := http.Post(url+"/api/v1/requests", "application/json", strings.NewReader(`{"Type":"`+strings.Repeat("a", 20<<20)+`"}`))
+	resp, err := http.Post(url+"/api/v1/requests", "application/json", strings.NewReader(`{"Type":"`+strings.Repeat("a", 10<<20)+`"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

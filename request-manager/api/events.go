@@ -36,6 +36,7 @@ func (s *server) watchRequest(c echo.Context) error {
 		return err
 	}
 	w := newEventWriter(c)
+	defer w.end()
 	if done, err := w.request(first); done || err != nil {
 		return s.lost(id, err)
 	}
@@ -119,6 +120,11 @@ func (w *eventWriter) request(r proto.Request) (bool, error) {
 	}
 	w.last = data
 	return r.State.Final(), w.send([]byte("event: request\ndata: "), data, []byte("\n\n"))
+}
+
+// end takes the deadline off a connection that may serve more calls.
+func (w *eventWriter) end() {
+	_ = w.control.SetWriteDeadline(time.Time{}) // as in send
 }
 
 // comment sends a line that clients ignore.
