@@ -3,7 +3,6 @@ package grapher
 import (
 	"context"
 	"maps"
-	"slices"
 
 	"github.com/treadle-run/treadle/proto"
 )
@@ -58,6 +57,7 @@ type builder struct {
 	requestID string
 	plans     map[string]*plan // by name of the sequence
 	secrets   []string
+	secret    map[string]bool // what is in secrets
 
 	graph     chainGraph
 	sequences []builtSequence
@@ -76,6 +76,7 @@ func newBuilder(s *Specs, requestID string, secrets []string) *builder {
 		specs:     s,
 		requestID: requestID,
 		plans:     map[string]*plan{},
+		secret:    map[string]bool{},
 		parallel:  map[string]uint{},
 		maxCopied: maxCopied,
 	}
@@ -224,17 +225,21 @@ func (b *builder) join(fronts []front, nodes []int, in []int32) front {
 
 // addSecret notes the text of a value that must not be shown.
 func (b *builder) addSecret(text string) {
-	if text != "" && !slices.Contains(b.secrets, text) {
+	if text != "" && !b.secret[text] {
+		b.secret[text] = true
 		b.secrets = append(b.secrets, text)
 	}
 }
 
 // noteSecrets notes the values of the secret args of a sequence.
 func (b *builder) noteSecrets(s *visit) {
-	for _, args := range [][]*Arg{s.plan.Args.Required, s.plan.Args.Optional, s.plan.Args.Static} {
+	for _, args := range s.plan.Args.lists() {
 		for _, a := range args {
-			if v := s.args[a.Name]; a.Secret && v != nil {
-				b.addSecret(proto.Text(v))
+			if !a.Secret {
+				continue
+			}
+			for _, text := range appendTexts(nil, s.args[a.Name]) {
+				b.addSecret(text)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func TestBuildSaysWhatIsWrongAndWhere(t *testing.T) {
 		{
 			name:      "a job type that nobody registered",
 			sequences: []*Sequence{seq("main", jobNode("a", "nope"))},
-			want:      `sequence main, node a (main.yaml:10): job type nope: job type "nope" is not known to this program; it knows broken, noop, panics, split, upper`,
+			want:      `sequence main, node a (main.yaml:10): job type "nope" is not known to this program; it knows broken, noop, panics, split, upper`,
 		},
 		{
 			name: "deep inside, with the elements on the way there",

@@ -14,14 +14,14 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// createFunc is a job type that has only a Create.
+// createFunc is the Create of a job type that does nothing when it runs.
 type createFunc func(ctx context.Context, args job.Values) error
 
-func (f createFunc) Create(ctx context.Context, args job.Values) error { return f(ctx, args) }
+type createdJob struct{ create createFunc }
 
-func (f createFunc) Run(context.Context, job.Values) (job.Result, error) { return job.Result{}, nil }
+func (j *createdJob) Create(ctx context.Context, args job.Values) error { return j.create(ctx, args) }
 
-func (f createFunc) MarshalBinary() ([]byte, error) { return nil, nil }
+func (j *createdJob) Run(context.Context, job.Values) (job.Result, error) { return job.Result{}, nil }
 
 // buildRegistry has the job types of the Build tests.
 func buildRegistry(extra map[string]createFunc) *job.Registry {
@@ -47,7 +47,7 @@ func buildRegistry(extra map[string]createFunc) *job.Registry {
 	}
 	maps.Copy(types, extra)
 	for name, create := range types {
-		r.Register(name, func() job.Job { return create })
+		r.Register(name, func() job.Job { return &createdJob{create: create} })
 	}
 	return r
 }

@@ -161,6 +161,9 @@ func (b *builder) createError(ctx context.Context, s *visit, e *expansion, err e
 	if a, ok := errors.AsType[*job.ArgError](err); ok {
 		return b.fail(s, e.Node, e.args, "job type %s: arg %s: %s", e.Type, a.Arg, a.Message)
 	}
+	if !b.specs.registry.Has(e.Type) {
+		return b.fail(s, e.Node, e.args, "%v", err)
+	}
 	return b.fail(s, e.Node, e.args, "job type %s: %v", e.Type, err)
 }
 

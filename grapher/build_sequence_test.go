@@ -17,7 +17,7 @@ func TestJobsTakeOverTheOptionsOfTheirNode(t *testing.T) {
 	})
 	jc := mustBuild(t, newSpecs(seq("main", n)), nil)
 	want := &proto.Job{
-		ID: "a-1", Name: "a", Type: "noop", State: proto.StatePending, Args: proto.Values{},
+		ID: "a-1", Name: "a", Type: "noop", Bytes: []byte("{}"), State: proto.StatePending, Args: proto.Values{},
 		Retry: 3, RetryWait: proto.Duration(time.Second), RetryBackoff: 2,
 		RetryWaitMax: proto.Duration(time.Minute), Timeout: proto.Duration(time.Hour),
 		NotIdempotent: true, SequenceID: "a-1",
