@@ -50,3 +50,12 @@ func (c *Chain) Reason() string {
 	}
 	return text
 }
+
+// SequenceName returns the name of a sequence of the chain, or its id if there
+// is none.
+func (c *Chain) SequenceName(id string) string {
+	if s := c.jc.Sequences[id]; s != nil && s.Name != "" {
+		return s.Name
+	}
+	return id
+}

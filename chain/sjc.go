@@ -188,17 +188,18 @@ func (c *Chain) snapshot(state proto.State, running bool) *proto.JobChain {
 	jc.State = state
 	jc.FinishedJobs = c.finished
 	jc.Jobs = make(map[string]*proto.Job, len(c.jobs))
+	empty := proto.Values{} // never nil: it must be the same whichever way a job came here
 	for j, job := range c.jobs {
 		s := &c.state[j]
 		now := s.state
 		if _, runs := c.running[int32(j)]; runs && running {
 			now = proto.StateRunning
 		}
-		if job.State != now || len(job.Data) > 0 || len(s.own) > 0 {
+		if job.State != now || len(s.own) > 0 || len(job.Data) > 0 || job.Data == nil {
 			copied := *job
 			copied.State = now
-			if len(job.Data) > 0 || len(s.own) > 0 {
-				copied.Data = s.own
+			if copied.Data = s.own; copied.Data == nil {
+				copied.Data = empty
 			}
 			job = &copied
 		}
