@@ -1,0 +1,203 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// Pending is a request that waits for a runner.
+type Pending struct {
+	RequestID     string
+	Epoch         uint64
+	StopRequested bool
+	CreatedAt     time.Time
+}
+
+// PendingRequests returns PENDING requests that were created at least that long
+// ago, oldest first.
+func (s *Store) PendingRequests(ctx context.Context, olderThan time.Duration, limit int) ([]Pending, error) {
+	var out []Pending
+	err := s.do(ctx, "pending requests", func(ctx context.Context, _ int) error {
+		out = nil
+		q := s.q("SELECT request_id, epoch, stop_requested_at IS NOT NULL, created_at FROM requests"+
+			s.dialect.useIndex("requests_state")+" WHERE state = ? AND created_at <= ", proto.StatePending).
+			now().add(" - ?", olderThan.Microseconds()).
+			// Equal times backwards by id: this is the index read from its end.
+			add(" ORDER BY created_at, request_id DESC LIMIT ?", limit)
+		return q.rows(ctx, s.read, func(scan func(...any) error) error {
+			var p Pending
+			var created int64
+			if err := scan(&p.RequestID, &p.Epoch, &p.StopRequested, &created); err != nil {
+				return err
+			}
+			p.CreatedAt = fromMicros(created)
+			out = append(out, p)
+			return nil
+		})
+	})
+	return out, err
+}
+
+// Handover is a request to hand to a runner.
+type Handover struct {
+	RequestID string
+	Epoch     uint64 // the one that the request has now
+}
+
+// Dispatch marks requests as RUNNING on a runner, each under its next epoch, and
+// returns the ids of those that were taken: the others were no longer PENDING
+// under their epoch, or are to be stopped. Two calls never take the same request
+// under the same epoch.
+func (s *Store) Dispatch(ctx context.Context, reqs []Handover, runnerID, url string) (taken []string, err error) {
+	err = chunks(reqs, func(reqs []Handover) error {
+		ids, err := s.dispatch(ctx, reqs, runnerID, url)
+		taken = append(taken, ids...)
+		return err
+	})
+	return taken, err
+}
+
+func (s *Store) dispatch(ctx context.Context, reqs []Handover, runnerID, url string) ([]string, error) {
+	ids := make([]string, len(reqs))
+	epochs := make(map[string]uint64, len(reqs))
+	for i, r := range reqs {
+		ids[i], epochs[r.RequestID] = r.RequestID, r.Epoch
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	// The call knows what it took by a number that no other call has, also if the
+	// answer to the UPDATE is lost.
+	token := rand.Int64()
+	var taken []string
+	err := s.do(ctx, "dispatch", func(ctx context.Context, _ int) error {
+		q := s.q("UPDATE requests"+s.dialect.usePrimary+" SET state = ?, epoch = epoch + 1, runner_id = ?, jr_url = ?, reason = '', handover_token = ?",
+			proto.StateRunning, runnerID, url, token).
+			add(", handover_at = ").now().add(", updated_at = ").now().
+			add(", started_at = COALESCE(started_at, ").now().add(")")
+		q.fence(proto.StatePending, ids, epochs).add(" AND stop_requested_at IS NULL")
+		n, err := q.exec(ctx, s.write)
+		if err != nil {
+			return err
+		}
+		if int(n) == len(ids) {
+			taken = ids
+			return nil
+		}
+		taken, err = s.q("SELECT request_id FROM requests WHERE handover_token = ? AND request_id IN ", token).
+			ids(ids).strings(ctx, s.write)
+		return err
+	})
+	return taken, err
+}
+
+// fence appends a WHERE that lets through the requests that are in the state,
+// each under its epoch.
+func (q *query) fence(state proto.State, ids []string, epochs map[string]uint64) *query {
+	q.add(" WHERE request_id IN ").ids(ids).add(" AND epoch = ")
+	q.choose(ids, func(id string) (any, fragment) {
+		e := epochs[id]
+		return e, func(q *query) { q.add("?", e) }
+	})
+	// The plus keeps SQLite from using the index on state: the ids are few.
+	return q.add(" AND +state = ?", state)
+}
+
+// fragment appends a part of a statement.
+type fragment func(*query)
+
+// choose appends an expression that depends on request_id. For each id, value
+// returns what stands for it and a key that is the same where the expression is
+// the same. The most frequent one needs no mention of ids.
+func (q *query) choose(ids []string, value func(id string) (key any, f fragment)) *query {
+	type group struct {
+		ids []string
+		f   fragment
+	}
+	var groups []*group
+	byKey := map[any]*group{}
+	for _, id := range ids {
+		key, f := value(id)
+		g := byKey[key]
+		if g == nil {
+			g = &group{f: f}
+			byKey[key] = g
+			groups = append(groups, g)
+		}
+		g.ids = append(g.ids, id)
+	}
+	slices.SortStableFunc(groups, func(a, b *group) int { return len(a.ids) - len(b.ids) })
+	last := len(groups) - 1
+	if last > 0 {
+		q.add("CASE ")
+		for _, g := range groups[:last] {
+			q.add("WHEN request_id IN ").ids(g.ids).add(" THEN ")
+			g.f(q)
+			q.add(" ")
+		}
+		q.add("ELSE ")
+	}
+	groups[last].f(q)
+	if last > 0 {
+		q.add(" END")
+	}
+	return q
+}
+
+// Return takes back a hand-over: RUNNING under epoch becomes PENDING again, or
+// STOPPED if that was asked for. It is for requests that no runner took: one that
+// has job log entries is ErrNotUpdated, since it must not start from the beginning.
+func (s *Store) Return(ctx context.Context, id string, epoch uint64, reason string) error {
+	return s.do(ctx, "return request "+id, func(ctx context.Context, try int) error {
+		q := s.q(`UPDATE requests SET
+			reason = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END,
+			finished_at = CASE WHEN stop_requested_at IS NULL THEN NULL ELSE `, cleanReason(reason), stopReason).now().
+			add(` END, state = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END,
+			started_at = NULL, runner_id = NULL, jr_url = NULL, updated_at = `, proto.StatePending, proto.StateStopped).now().
+			add(` WHERE request_id = ? AND state = ? AND epoch = ?
+				AND NOT EXISTS (SELECT 1 FROM job_log WHERE job_log.request_id = requests.request_id)`,
+				id, proto.StateRunning, epoch)
+		err := q.execOne(ctx, s.write)
+		if !errors.Is(err, ErrNotUpdated) {
+			return err
+		}
+		return s.doneBefore(ctx, s.write, try, id, epoch, proto.StatePending, proto.StateStopped)
+	})
+}
+
+// FailPending ends a PENDING request as FAIL, with the reason.
+func (s *Store) FailPending(ctx context.Context, id, reason string) error {
+	return s.do(ctx, "fail request "+id, func(ctx context.Context, try int) error {
+		q := s.q("UPDATE requests SET state = ?, reason = ?, finished_at = ", proto.StateFail, cleanReason(reason)).now().
+			add(", updated_at = ").now().
+			add(" WHERE request_id = ? AND state = ?", id, proto.StatePending)
+		err := q.execOne(ctx, s.write)
+		if !errors.Is(err, ErrNotUpdated) {
+			return err
+		}
+		return s.doneBefore(ctx, s.write, try, id, anyEpoch, proto.StateFail)
+	})
+}
+
+const anyEpoch = ^uint64(0)
+
+// doneBefore is for a change that found no row to change. It returns nil if that
+// is so because an earlier try of the same change went through and its answer was
+// lost; else an error that says what the request is now.
+func (s *Store) doneBefore(ctx context.Context, db querier, try int, id string, epoch uint64, states ...proto.State) error {
+	var state proto.State
+	var now uint64
+	err := s.q("SELECT state, epoch FROM requests WHERE request_id = ?", id).row(ctx, db, &state, &now)
+	if err != nil {
+		return err
+	}
+	if try > 1 && slices.Contains(states, state) && (now == epoch || epoch == anyEpoch) {
+		return nil
+	}
+	return fmt.Errorf("%w: it is %s under epoch %d", ErrNotUpdated, state, now)
+}

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// expireBatch bounds how many SJCs one call of ExpireSJCs ends.
+const expireBatch = 1000
+
+// ExpireSJCs ends requests whose SJC nobody has claimed and that have been
+// suspended for longer than ttl (rounded to the second): the SJC is deleted and
+// the request becomes FAIL, with the reason. It returns their ids. A request that
+// cannot be ended is set aside: it is in the error, and the others go on. One call
+// ends at most 1,000.
+func (s *Store) ExpireSJCs(ctx context.Context, ttl time.Duration) ([]string, error) {
+	ttl = ttl.Round(time.Second)
+	var ids []string
+	err := s.do(ctx, "expired suspended job chains", func(ctx context.Context, _ int) error {
+		var err error
+		ids, err = s.q("SELECT request_id FROM suspended_job_chains WHERE rm_host IS NULL AND suspended_at < ").now().
+			add(" - ? ORDER BY suspended_at LIMIT ?", ttl.Microseconds(), expireBatch).strings(ctx, s.read)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	reason := fmt.Sprintf("suspended for longer than %s: no job runner took it", ttl)
+	var ended []string
+	var errs []error
+	for _, id := range ids {
+		done, err := s.expire(ctx, id, reason)
+		switch {
+		case ctx.Err() != nil || errors.Is(err, ErrUnavailable):
+			return ended, errors.Join(append(errs, err)...)
+		case err != nil:
+			errs = append(errs, err)
+		case done:
+			ended = append(ended, id)
+		}
+	}
+	return ended, errors.Join(errs...)
+}
+
+// expire ends one request. done is false if its SJC was claimed or resumed in the
+// meantime, or if it has no SUSPENDED request: then it is only deleted.
+func (s *Store) expire(ctx context.Context, id, reason string) (done bool, err error) {
+	err = s.inTx(ctx, "expire the suspended job chain of request "+id, func(ctx context.Context, t *tx) error {
+		// The request first, as in every other transaction; the claim is looked at
+		// when its row is locked.
+		n, err := s.q("UPDATE requests SET state = ?, reason = ?, finished_at = ", proto.StateFail, reason).now().
+			add(", updated_at = ").now().
+			add(" WHERE request_id = ? AND state = ?", id, proto.StateSuspended).exec(ctx, t)
+		if err != nil {
+			return err
+		}
+		done = n == 1
+		n, err = s.q("DELETE FROM suspended_job_chains WHERE request_id = ? AND rm_host IS NULL", id).exec(ctx, t)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			done = false
+			return errClaimed
+		}
+		return nil
+	})
+	if errors.Is(err, errClaimed) {
+		return false, nil
+	}
+	if err == nil && !done {
+		s.cfg.Logger.WarnContext(ctx, "deleted a suspended job chain without a suspended request", "request", id)
+	}
+	return done, err
+}
+
+// errClaimed takes back a transaction whose SJC was claimed in the meantime.
+var errClaimed = errors.New("claimed")

@@ -1,0 +1,226 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/database"
+	"github.com/golang-migrate/migrate/v4/database/mysql"
+	"github.com/golang-migrate/migrate/v4/database/sqlite"
+	"github.com/golang-migrate/migrate/v4/source"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
+)
+
+// Where another process may be at it at the same time, migrations are tried this
+// often, this far apart.
+const (
+	migrateTries = 30
+	migrateWait  = 500 * time.Millisecond
+)
+
+const errNoLocksInCluster = 1235 // GET_LOCK on a Galera node
+
+// Migrate brings the schema to the newest step. Any number of processes may call
+// it at once. It never goes back: a schema that is newer than the program is left
+// alone.
+func (s *Store) Migrate(ctx context.Context) error {
+	var err error
+	for try := range migrateTries {
+		if try > 0 {
+			if e := pause(ctx, migrateWait); e != nil {
+				return fmt.Errorf("migrate: %w", errors.Join(e, err))
+			}
+		}
+		err = s.migrateOnce(ctx)
+		if err == nil || !s.migrateAgain(err) {
+			break
+		}
+		s.cfg.Logger.DebugContext(ctx, "migration: trying again", "error", err)
+	}
+	if err != nil && s.dialect.classify(err) == classAway {
+		return fmt.Errorf("migrate: %w: %w", ErrUnavailable, err)
+	}
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+// migrateAgain reports whether err may come from another process that migrates,
+// or from a database that is about to start.
+func (s *Store) migrateAgain(err error) bool {
+	if _, ok := errors.AsType[migrate.ErrDirty](err); ok {
+		return true
+	}
+	if errors.Is(err, database.ErrLocked) || errors.Is(err, migrate.ErrLockTimeout) {
+		return true
+	}
+	switch s.dialect.classify(migrationCause(err)) {
+	case classAgain, classAway, classDuplicate:
+		return true
+	}
+	return false
+}
+
+// migrationCause takes the driver's error out of one of golang-migrate, which
+// does not unwrap.
+func migrationCause(err error) error {
+	if e, ok := errors.AsType[*database.Error](err); ok && e.OrigErr != nil {
+		return e.OrigErr
+	}
+	if e, ok := errors.AsType[database.Error](err); ok && e.OrigErr != nil {
+		return e.OrigErr
+	}
+	return err
+}
+
+func (s *Store) migrateOnce(ctx context.Context) error {
+	_, newest, err := s.sourceSteps()
+	if err != nil {
+		return err
+	}
+	current, dirty, err := s.schemaVersion(ctx)
+	if err == nil && !dirty && current >= newest {
+		return nil // the usual start: nothing to do, nothing to lock
+	}
+	if s.dialect == &mysqlDialect {
+		err := s.migrateMySQL(ctx, false)
+		if e, ok := errors.AsType[*mysqldriver.MySQLError](migrationCause(err)); ok && e.Number == errNoLocksInCluster {
+			return s.migrateMySQL(ctx, true)
+		}
+		return err
+	}
+	return s.migrateSQLite()
+}
+
+// migrateMySQL runs the steps on a connection of its own: it needs statements
+// without end and several in one.
+func (s *Store) migrateMySQL(ctx context.Context, noLock bool) (err error) {
+	cfg, err := s.mysqlConfig()
+	if err != nil {
+		return err
+	}
+	cfg.MultiStatements = true
+	cfg.ReadTimeout, cfg.WriteTimeout = 0, 0
+	db, err := openMySQLPool(cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	driver, err := mysql.WithConnection(ctx, conn, &mysql.Config{NoLock: noLock})
+	if err != nil {
+		return err
+	}
+	return s.up(driver)
+}
+
+// migrateSQLite runs the steps on the writing connection. What golang-migrate
+// does is not one transaction, so that processes take turns by a lock on a file.
+func (s *Store) migrateSQLite() (err error) {
+	if s.cfg.SQLitePath != memoryPath {
+		unlock, err := lockFile(filepath.Clean(s.cfg.SQLitePath) + ".migrate")
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	driver, err := sqlite.WithInstance(s.write, &sqlite.Config{})
+	if err != nil {
+		return err
+	}
+	return s.up(driver) // the driver is not closed: that would close the pool
+}
+
+func (s *Store) up(driver database.Driver) error {
+	src, _, err := s.sourceSteps()
+	if err != nil {
+		return err
+	}
+	m, err := migrate.NewWithInstance("iofs", src, s.dialect.name, driver)
+	if err != nil {
+		return err
+	}
+	if err := m.Up(); err != nil && !errors.Is(err, migrate.ErrNoChange) {
+		return err
+	}
+	return nil
+}
+
+// lockFile waits for a lock that ends with the process. The file stays: removing
+// it would let two hold the lock.
+func lockFile(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil // closing unlocks; nothing was written
+}
+
+// MigrationStatus returns the step that the schema is at (0: none), the newest
+// one that this program knows, and whether a step broke off in the middle.
+func (s *Store) MigrationStatus(ctx context.Context) (current, newest uint, dirty bool, err error) {
+	if _, newest, err = s.sourceSteps(); err != nil {
+		return 0, 0, false, fmt.Errorf("migration status: %w", err)
+	}
+	err = s.do(ctx, "migration status", func(ctx context.Context, _ int) error {
+		var err error
+		current, dirty, err = s.schemaVersion(ctx)
+		return err
+	})
+	return current, newest, dirty, err
+}
+
+// schemaVersion reads golang-migrate's table.
+func (s *Store) schemaVersion(ctx context.Context) (version uint, dirty bool, err error) {
+	var n int
+	tables := s.q("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_migrations'")
+	if s.dialect == &mysqlDialect {
+		tables = s.q(`SELECT COUNT(*) FROM information_schema.tables
+			WHERE table_schema = DATABASE() AND table_name = 'schema_migrations'`)
+	}
+	if err := tables.row(ctx, s.read, &n); err != nil || n == 0 {
+		return 0, false, err
+	}
+	var v sql.NullInt64
+	err = s.q("SELECT version, dirty FROM schema_migrations LIMIT 1").row(ctx, s.read, &v, &dirty)
+	if errors.Is(err, ErrNotFound) {
+		return 0, false, nil
+	}
+	if v.Int64 < 0 {
+		v.Int64 = 0
+	}
+	return uint(v.Int64), dirty, err
+}
+
+// sourceSteps opens the embedded steps and returns the number of the last.
+func (s *Store) sourceSteps() (source.Driver, uint, error) {
+	src, err := iofs.New(s.dialect.migrations(), ".")
+	if err != nil {
+		return nil, 0, err
+	}
+	v, err := src.First()
+	for err == nil {
+		next, e := src.Next(v)
+		if errors.Is(e, os.ErrNotExist) {
+			return src, v, nil
+		}
+		v, err = next, e
+	}
+	return nil, 0, err
+}

@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"syscall"
+	"time"
+)
+
+// A transaction that another one pushed aside has lost nothing but its place: it
+// is tried again soon and often, beside the tries for a database that is away.
+const (
+	againTries = 20
+	againWait  = 2 * time.Millisecond // grows with every try
+	againMax   = 100 * time.Millisecond
+)
+
+// do is the one place where transactions are tried again. It runs fn, which must
+// be a whole transaction, until it succeeds, fails for a reason that time does
+// not heal, or the tries are used up. The try that fn sees counts from 1; a later
+// one may find that an earlier one went through after all. Errors name op.
+func (s *Store) do(ctx context.Context, op string, fn func(ctx context.Context, try int) error) error {
+	again, away := 0, 0
+	for try := 1; ; try++ {
+		err := fn(ctx, try)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", op, errors.Join(context.Cause(ctx), err))
+		}
+		var wait time.Duration
+		switch s.dialect.classify(err) {
+		case classAgain:
+			if again++; again >= againTries {
+				return fmt.Errorf("%s: %w: %w", op, ErrUnavailable, err)
+			}
+			wait = min(againWait<<min(again, 16), againMax)
+			wait = time.Duration(rand.Int64N(int64(wait)))
+		case classAway:
+			if away++; away >= s.cfg.Tries {
+				return fmt.Errorf("%s: %w: %w", op, ErrUnavailable, err)
+			}
+			wait = s.cfg.RetryWait*3/4 + time.Duration(rand.Int64N(int64(s.cfg.RetryWait)/2+1))
+			s.cfg.Logger.WarnContext(ctx, "database is away: trying again", "op", op, "try", try, "wait", wait, "error", err)
+		default:
+			return fmt.Errorf("%s: %w", op, err)
+		}
+		if err := pause(ctx, wait); err != nil {
+			return fmt.Errorf("%s: %w", op, err)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// tx is a transaction that runs.
+type tx struct {
+	*sql.Tx
+	s *Store
+	// try is 1 for the first try of the transaction, see do.
+	try int
+}
+
+// inTx runs fn in a transaction, with do.
+func (s *Store) inTx(ctx context.Context, op string, fn func(ctx context.Context, t *tx) error) error {
+	return s.do(ctx, op, func(ctx context.Context, try int) error {
+		sqlTx, err := s.write.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if err := fn(ctx, &tx{Tx: sqlTx, s: s, try: try}); err != nil {
+			_ = sqlTx.Rollback() // it cannot be worse than err
+			return err
+		}
+		return sqlTx.Commit()
+	})
+}
+
+// classifyConn classes what is wrong with a connection, in any dialect.
+func classifyConn(err error) errorClass {
+	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) {
+		return classAway
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return classAway
+	}
+	return classOther
+}

@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// Heartbeat records what a runner says of itself, registering it if it is new,
+// and returns whether an operator asked it to drain. StartedAt and HeartbeatAt
+// are set here, by the database's clock.
+func (s *Store) Heartbeat(ctx context.Context, r proto.Runner) (drain bool, err error) {
+	labels, err := json.Marshal(r.Labels)
+	if err != nil {
+		return false, fmt.Errorf("heartbeat of runner %s: %w", r.ID, err)
+	}
+	err = s.do(ctx, "heartbeat of runner "+r.ID, func(ctx context.Context, _ int) error {
+		n, err := s.q(`UPDATE job_runners SET url = ?, host = ?, pid = ?, version = ?, labels = ?,
+			capacity = ?, running = ?, draining = ?, heartbeat_at = `,
+			r.URL, r.Host, r.PID, r.Version, string(labels), r.Capacity, len(r.Running), r.Draining).now().
+			add(" WHERE runner_id = ?", r.ID).exec(ctx, s.write)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return s.register(ctx, r, string(labels))
+		}
+		err = s.q("SELECT drain_requested FROM job_runners WHERE runner_id = ?", r.ID).row(ctx, s.write, &drain)
+		if errors.Is(err, ErrNotFound) {
+			return nil // removed just now: the next heartbeat registers it again
+		}
+		return err
+	})
+	return drain, err
+}
+
+func (s *Store) register(ctx context.Context, r proto.Runner, labels string) error {
+	_, err := s.q(`INSERT INTO job_runners (runner_id, url, host, pid, version, labels, capacity, running,
+		draining, drain_requested, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, `,
+		r.ID, r.URL, r.Host, r.PID, r.Version, labels, r.Capacity, len(r.Running), r.Draining).
+		now().add(", ").now().add(")").exec(ctx, s.write)
+	if err != nil && s.dialect.classify(err) == classDuplicate {
+		return nil // another of its heartbeats was quicker
+	}
+	return err
+}
+
+// Runners returns all registered runners, oldest first. Running has the requests
+// that are RUNNING on each by the database, and Draining is also set where an
+// operator asked for it.
+func (s *Store) Runners(ctx context.Context) ([]proto.Runner, error) {
+	var out []proto.Runner
+	err := s.do(ctx, "runners", func(ctx context.Context, _ int) error {
+		out = nil
+		places := map[string]int{}
+		err := s.q(`SELECT runner_id, url, host, pid, version, labels, capacity, draining, drain_requested,
+			started_at, heartbeat_at FROM job_runners ORDER BY started_at, runner_id`).
+			rows(ctx, s.read, func(scan func(...any) error) error {
+				r, err := scanRunner(scan)
+				places[r.ID] = len(out)
+				out = append(out, r)
+				return err
+			})
+		if err != nil {
+			return err
+		}
+		return s.q("SELECT runner_id, request_id, epoch FROM requests"+s.dialect.useIndex("requests_runner")+
+			" WHERE runner_id IS NOT NULL ORDER BY runner_id, epoch, request_id").
+			rows(ctx, s.read, func(scan func(...any) error) error {
+				var runner string
+				var c proto.RunningChain
+				if err := scan(&runner, &c.RequestID, &c.Epoch); err != nil {
+					return err
+				}
+				if i, ok := places[runner]; ok {
+					out[i].Running = append(out[i].Running, c)
+				}
+				return nil
+			})
+	})
+	return out, err
+}
+
+func scanRunner(scan func(...any) error) (proto.Runner, error) {
+	r := proto.Runner{Running: []proto.RunningChain{}}
+	var labels []byte
+	var drain bool
+	var started, heartbeat int64
+	err := scan(&r.ID, &r.URL, &r.Host, &r.PID, &r.Version, &labels, &r.Capacity, &r.Draining, &drain,
+		&started, &heartbeat)
+	if err != nil {
+		return r, err
+	}
+	r.Draining = r.Draining || drain
+	r.StartedAt, r.HeartbeatAt = fromMicros(started), fromMicros(heartbeat)
+	if err := json.Unmarshal(labels, &r.Labels); err != nil {
+		return r, fmt.Errorf("stored labels of runner %s: %w", r.ID, err)
+	}
+	return r, nil
+}
+
+// RunnerLoads returns how many requests are RUNNING on each runner that has some,
+// by runner id. It is cheaper than Runners.
+func (s *Store) RunnerLoads(ctx context.Context) (map[string]int, error) {
+	out := map[string]int{}
+	err := s.do(ctx, "loads of runners", func(ctx context.Context, _ int) error {
+		clear(out)
+		return s.q("SELECT runner_id, COUNT(*) FROM requests"+s.dialect.useIndex("requests_runner")+
+			" WHERE runner_id IS NOT NULL GROUP BY runner_id").
+			rows(ctx, s.read, func(scan func(...any) error) error {
+				var runner string
+				var n int
+				err := scan(&runner, &n)
+				out[runner] = n
+				return err
+			})
+	})
+	return out, err
+}
+
+// RemoveRunner forgets a runner; ErrNotFound if it is not registered.
+func (s *Store) RemoveRunner(ctx context.Context, id string) error {
+	return s.do(ctx, "remove runner "+id, func(ctx context.Context, try int) error {
+		n, err := s.q("DELETE FROM job_runners WHERE runner_id = ?", id).exec(ctx, s.write)
+		if err == nil && n == 0 && try == 1 {
+			return ErrNotFound
+		}
+		return err
+	})
+}
+
+// RequestDrain asks the runners with that id or base URL to drain, or no longer
+// to; ErrNotFound if there is none.
+func (s *Store) RequestDrain(ctx context.Context, idOrURL string, drain bool) error {
+	return s.do(ctx, "drain runner "+idOrURL, func(ctx context.Context, _ int) error {
+		n, err := s.q("UPDATE job_runners SET drain_requested = ? WHERE runner_id = ? OR url = ?",
+			drain, idOrURL, idOrURL).exec(ctx, s.write)
+		if err == nil && n == 0 {
+			return ErrNotFound
+		}
+		return err
+	})
+}
+
+// Held is a request that is RUNNING on a runner.
+type Held struct {
+	RequestID     string
+	Epoch         uint64
+	StopRequested bool
+	Since         time.Time // of the last hand-over
+	RunnerID, URL string
+}
+
+// HeldBy returns the requests that are RUNNING on the runner.
+func (s *Store) HeldBy(ctx context.Context, runnerID string) ([]Held, error) {
+	return s.held(ctx, "requests of runner "+runnerID, s.q("SELECT "+heldColumns+" FROM requests"+
+		s.dialect.useIndex("requests_runner")+" WHERE runner_id = ? AND +state = ?", runnerID, proto.StateRunning))
+}
+
+// RunningRequests returns RUNNING requests, oldest first.
+func (s *Store) RunningRequests(ctx context.Context, limit int) ([]Held, error) {
+	return s.held(ctx, "running requests", s.q("SELECT "+heldColumns+" FROM requests"+
+		s.dialect.useIndex("requests_state")+" WHERE state = ? ORDER BY created_at, request_id DESC LIMIT ?",
+		proto.StateRunning, limit))
+}
+
+const heldColumns = "request_id, epoch, stop_requested_at IS NOT NULL, handover_at, runner_id, jr_url"
+
+func (s *Store) held(ctx context.Context, op string, q *query) ([]Held, error) {
+	var out []Held
+	err := s.do(ctx, op, func(ctx context.Context, _ int) error {
+		out = nil
+		return q.rows(ctx, s.read, func(scan func(...any) error) error {
+			var h Held
+			var since sql.NullInt64
+			var runner, url sql.NullString
+			if err := scan(&h.RequestID, &h.Epoch, &h.StopRequested, &since, &runner, &url); err != nil {
+				return err
+			}
+			h.Since, h.RunnerID, h.URL = fromMicros(since.Int64), runner.String, url.String
+			out = append(out, h)
+			return nil
+		})
+	})
+	return out, err
+}

@@ -1,0 +1,171 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// unclaimedScan bounds how many suspended job chains are looked at to choose from.
+const unclaimedScan = 10_000
+
+// SJC is a suspended job chain that was claimed.
+type SJC struct {
+	RequestID string
+	Epoch     uint64 // of the request, now
+	Body      []byte // JSON of the proto.SuspendedJobChain
+}
+
+// Suspend hands in the chain of a request that is RUNNING under epoch: the SJC is
+// stored (encrypted if seal is set) and the request becomes SUSPENDED. If a stop
+// was asked for, it becomes STOPPED and nothing is stored.
+func (s *Store) Suspend(ctx context.Context, id string, epoch uint64, sjc []byte, seal bool, reason string) error {
+	blob, err := s.encodeBlob(id, sjc, seal)
+	if err != nil {
+		return err
+	}
+	m := move{proto.StateSuspended, cleanReason(reason)}
+	return s.inTx(ctx, "suspend request "+id, func(ctx context.Context, t *tx) error {
+		q := s.q("UPDATE requests SET runner_id = NULL, jr_url = NULL, updated_at = ").now().add(", state = ")
+		q.moveState(m)
+		q.add(", reason = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END, finished_at = ", m.reason, stopReason)
+		q.moveFinished(m)
+		err := q.add(" WHERE request_id = ? AND state = ? AND epoch = ?", id, proto.StateRunning, epoch).execOne(ctx, t)
+		if errors.Is(err, ErrNotUpdated) {
+			return s.doneBefore(ctx, t, t.try, id, epoch, proto.StateSuspended, proto.StateStopped)
+		}
+		if err != nil {
+			return err
+		}
+		return t.insertSJCs(ctx, map[string][]byte{id: blob})
+	})
+}
+
+// insertSJCs stores the SJCs, by request id, of those requests that are SUSPENDED
+// now: the others were to be stopped.
+func (t *tx) insertSJCs(ctx context.Context, blobs map[string][]byte) error {
+	if len(blobs) == 0 {
+		return nil
+	}
+	now, err := t.s.readNow(ctx, t)
+	if err != nil {
+		return err
+	}
+	return chunks(slices.Sorted(maps.Keys(blobs)), func(ids []string) error {
+		suspended, err := t.s.q("SELECT request_id FROM requests WHERE request_id IN ").ids(ids).
+			add(" AND +state = ? ORDER BY request_id", proto.StateSuspended).strings(ctx, t)
+		if err != nil || len(suspended) == 0 {
+			return err
+		}
+		rows := make([][]any, len(suspended))
+		for i, id := range suspended {
+			rows[i] = []any{id, now, now, blobs[id]}
+		}
+		return t.s.insertRows(ctx, t,
+			"INSERT INTO suspended_job_chains (request_id, suspended_at, updated_at, sjc) VALUES", rows)
+	})
+}
+
+// UnclaimedSJCs returns the request ids of SJCs that nobody claimed, in random
+// order, so that several managers rarely go for the same.
+func (s *Store) UnclaimedSJCs(ctx context.Context, limit int) ([]string, error) {
+	var ids []string
+	err := s.do(ctx, "unclaimed suspended job chains", func(ctx context.Context, _ int) error {
+		var err error
+		ids, err = s.q(`SELECT request_id FROM suspended_job_chains WHERE rm_host IS NULL
+			ORDER BY suspended_at LIMIT ?`, max(limit, unclaimedScan)).strings(ctx, s.read)
+		return err
+	})
+	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	return ids[:min(limit, len(ids))], err
+}
+
+// ClaimSJC claims an SJC for a manager and returns it. The error is ErrNotUpdated
+// if it is claimed or no longer there.
+func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
+	out := SJC{RequestID: id}
+	var blob []byte
+	err := s.inTx(ctx, "claim the suspended job chain of request "+id, func(ctx context.Context, t *tx) error {
+		err := s.q("UPDATE suspended_job_chains SET rm_host = ?, claimed_at = ", rmHost).now().
+			add(", updated_at = ").now().
+			add(" WHERE request_id = ? AND rm_host IS NULL", id).execOne(ctx, t)
+		if err != nil && (t.try == 1 || !errors.Is(err, ErrNotUpdated)) {
+			return err
+		}
+		// A later try may find the claim that an earlier one made.
+		err = s.q(`SELECT r.epoch, c.sjc FROM suspended_job_chains c JOIN requests r ON r.request_id = c.request_id
+			WHERE c.request_id = ? AND c.rm_host = ? AND r.state = ?`, id, rmHost, proto.StateSuspended).
+			row(ctx, t, &out.Epoch, &blob)
+		if errors.Is(err, ErrNotFound) {
+			return fmt.Errorf("%w: its request is not SUSPENDED", ErrNotUpdated)
+		}
+		return err
+	})
+	if err != nil {
+		return SJC{}, err
+	}
+	if out.Body, err = s.decodeBlob(id, blob); err != nil {
+		return SJC{}, errors.Join(err, s.UnclaimSJC(ctx, id, rmHost))
+	}
+	return out, nil
+}
+
+// UnclaimSJC gives a claim up. The error is ErrNotUpdated if it is not the
+// manager's.
+func (s *Store) UnclaimSJC(ctx context.Context, id, rmHost string) error {
+	return s.do(ctx, "unclaim the suspended job chain of request "+id, func(ctx context.Context, try int) error {
+		err := s.q("UPDATE suspended_job_chains SET rm_host = NULL, claimed_at = NULL, updated_at = ").now().
+			add(" WHERE request_id = ? AND rm_host = ?", id, rmHost).execOne(ctx, s.write)
+		if try > 1 && errors.Is(err, ErrNotUpdated) {
+			return nil // an earlier try went through
+		}
+		return err
+	})
+}
+
+// Resume hands a SUSPENDED request whose SJC rmHost has claimed to a runner: it is
+// RUNNING under the next epoch, and the SJC is deleted.
+func (s *Store) Resume(ctx context.Context, id string, epoch uint64, rmHost, runnerID, url string) error {
+	token := rand.Int64()
+	return s.inTx(ctx, "resume request "+id, func(ctx context.Context, t *tx) error {
+		err := s.q(`UPDATE requests SET state = ?, epoch = epoch + 1, runner_id = ?, jr_url = ?, reason = '',
+			handover_token = ?, handover_at = `, proto.StateRunning, runnerID, url, token).now().
+			add(", updated_at = ").now().add(", started_at = COALESCE(started_at, ").now().
+			add(") WHERE request_id = ? AND state = ? AND epoch = ?", id, proto.StateSuspended, epoch).execOne(ctx, t)
+		if errors.Is(err, ErrNotUpdated) {
+			var mine int
+			q := s.q("SELECT COUNT(*) FROM requests WHERE request_id = ? AND handover_token = ?", id, token)
+			if err := q.row(ctx, t, &mine); err != nil {
+				return err
+			}
+			if mine == 1 {
+				return nil // an earlier try went through
+			}
+			return s.doneBefore(ctx, t, 1, id, epoch)
+		}
+		if err != nil {
+			return err
+		}
+		return s.q("DELETE FROM suspended_job_chains WHERE request_id = ? AND rm_host = ?", id, rmHost).execOne(ctx, t)
+	})
+}
+
+// DropOldClaims gives up claims that are older than that: their manager is dead.
+// It returns how many.
+func (s *Store) DropOldClaims(ctx context.Context, age time.Duration) (int, error) {
+	var n int64
+	err := s.do(ctx, "drop old claims", func(ctx context.Context, _ int) error {
+		var err error
+		n, err = s.q("UPDATE suspended_job_chains SET rm_host = NULL, claimed_at = NULL, updated_at = ").now().
+			add(" WHERE rm_host IS NOT NULL AND claimed_at < ").now().add(" - ?", age.Microseconds()).
+			exec(ctx, s.write)
+		return err
+	})
+	return int(n), err
+}

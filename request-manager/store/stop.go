@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// Stopped says what became of a request that was to be stopped.
+type Stopped struct {
+	State proto.State // now
+	// RunnerID and URL are the runner that must be told, if State is RUNNING.
+	RunnerID, URL string
+	Epoch         uint64
+}
+
+// stopRaces bounds how often a request may change state under Stop's eyes.
+const stopRaces = 10
+
+var errStateChanged = errors.New("the request changes its state all the time")
+
+// Stop records that the request is to be stopped. Between two runners (PENDING,
+// SUSPENDED) it is STOPPED at once; while RUNNING it will be when its runner, or
+// whoever takes it from there, says so. For one that has ended the error is
+// ErrNotUpdated, with the state in Stopped.
+func (s *Store) Stop(ctx context.Context, id string) (Stopped, error) {
+	var out Stopped
+	op := "stop request " + id
+	if !plausibleID(id) {
+		return out, fmt.Errorf("%s: %w", op, ErrNotFound)
+	}
+	final := false
+	err := s.inTx(ctx, op, func(ctx context.Context, t *tx) error {
+		for range stopRaces {
+			var done bool
+			var err error
+			if out, done, err = t.stop(ctx, id); err != nil {
+				return err
+			}
+			// A retry that finds the request STOPPED finds its own work.
+			final = !done && out.State.Final() && (t.try == 1 || out.State != proto.StateStopped)
+			if done || out.State.Final() {
+				return nil
+			}
+		}
+		return errStateChanged
+	})
+	if err == nil && final {
+		err = fmt.Errorf("%s: %w: it is %s", op, ErrNotUpdated, out.State)
+	}
+	return out, err
+}
+
+// stop tries both ways once. done is false if neither met the request.
+func (t *tx) stop(ctx context.Context, id string) (out Stopped, done bool, err error) {
+	n, err := t.s.q("UPDATE requests SET state = ?, runner_id = NULL, jr_url = NULL, reason = ?",
+		proto.StateStopped, stopReason).
+		add(", finished_at = ").now().add(", updated_at = ").now().
+		add(", stop_requested_at = COALESCE(stop_requested_at, ").now().
+		add(") WHERE request_id = ? AND state IN (?, ?)", id, proto.StatePending, proto.StateSuspended).
+		exec(ctx, t)
+	if err != nil {
+		return out, false, err
+	}
+	if n == 0 {
+		n, err = t.s.q("UPDATE requests SET stop_requested_at = COALESCE(stop_requested_at, ").now().
+			add("), updated_at = ").now().
+			add(" WHERE request_id = ? AND state = ?", id, proto.StateRunning).exec(ctx, t)
+	} else {
+		_, err = t.s.q("DELETE FROM suspended_job_chains WHERE request_id = ?", id).exec(ctx, t)
+	}
+	if err != nil {
+		return out, false, err
+	}
+	var runner, url sql.NullString
+	err = t.s.q("SELECT state, epoch, runner_id, jr_url FROM requests WHERE request_id = ?", id).
+		row(ctx, t, &out.State, &out.Epoch, &runner, &url)
+	out.RunnerID, out.URL = runner.String, url.String
+	return out, n > 0, err
+}

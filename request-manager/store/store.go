@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"crypto/cipher"
+	"crypto/tls"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Config says where the database is and how to use it.
+type Config struct {
+	// MySQLDSN is a go-sql-driver data source name; SQLitePath is a file, made when
+	// it is not there, or ":memory:". Exactly one of them is set.
+	MySQLDSN   string
+	SQLitePath string
+	// TLS, if not nil, is how to talk to MySQL.
+	TLS *tls.Config
+	// Tries is how often a transaction is tried when the database is away; 0 is 3.
+	Tries int
+	// RetryWait is the wait between these tries, give or take a quarter; 0 is 500 ms.
+	RetryWait time.Duration
+	// SecretsKey encrypts what callers ask to seal: 32 bytes, or nil for none.
+	SecretsKey []byte
+	// MaxOpenConns is the most connections to MySQL; 0 is 32.
+	MaxOpenConns int
+	// Logger says what was retried and set aside; nil discards.
+	Logger *slog.Logger
+	// Now, if not nil, takes the place of the database's clock. For tests.
+	Now func() time.Time
+}
+
+func (c *Config) setDefaults() error {
+	if (c.MySQLDSN == "") == (c.SQLitePath == "") {
+		return errors.New("exactly one of MySQLDSN and SQLitePath must be set")
+	}
+	if c.Tries == 0 {
+		c.Tries = 3
+	}
+	if c.RetryWait == 0 {
+		c.RetryWait = 500 * time.Millisecond
+	}
+	if c.MaxOpenConns == 0 {
+		c.MaxOpenConns = 32
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// Store is an open database. Its methods may be called from many goroutines.
+type Store struct {
+	cfg     Config
+	dialect *dialect
+	// write and read are the same pool but for SQLite in a file, which has one
+	// writer and many readers.
+	write, read *sql.DB
+	aead        cipher.AEAD // nil without a secrets key
+}
+
+// Open prepares the connection to a database. It neither waits for the database
+// to answer nor migrates it.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	s := &Store{cfg: cfg}
+	var err error
+	if s.aead, err = newAEAD(cfg.SecretsKey); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	if cfg.MySQLDSN != "" {
+		err = s.openMySQL()
+	} else {
+		err = s.openSQLite(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	return s, nil
+}
+
+// Close closes all connections. It waits for transactions that run.
+func (s *Store) Close() error {
+	if s.read == s.write {
+		return s.write.Close()
+	}
+	return errors.Join(s.read.Close(), s.write.Close())
+}
+
+// Ping reports whether the database answers. It tries once.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.write.PingContext(ctx); err != nil {
+		return fmt.Errorf("ping: %w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// Now returns the time by the database's clock, in UTC, to the microsecond.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	var now int64
+	err := s.do(ctx, "now", func(ctx context.Context, _ int) error {
+		var err error
+		now, err = s.readNow(ctx, s.read)
+		return err
+	})
+	return fromMicros(now), err
+}
+
+// readNow asks the database for the time, in microseconds.
+func (s *Store) readNow(ctx context.Context, db querier) (int64, error) {
+	if s.cfg.Now != nil {
+		return s.cfg.Now().UnixMicro(), nil
+	}
+	if s.dialect.now == "" {
+		return time.Now().UnixMicro(), nil
+	}
+	var now int64
+	err := db.QueryRowContext(ctx, "SELECT "+s.dialect.now).Scan(&now)
+	return now, err
+}
+
+func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+func fromNullMicros(us sql.NullInt64) *time.Time {
+	if !us.Valid {
+		return nil
+	}
+	t := fromMicros(us.Int64)
+	return &t
+}
