@@ -23,7 +23,7 @@ const (
 func (c *Client) Events(ctx context.Context, call Call, fn func(data []byte) error) error {
 	streamCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	silence := time.AfterFunc(maxSilence, cancel)
+	silence := time.AfterFunc(c.silence, cancel)
 	defer silence.Stop()
 
 	resp, err := c.request(streamCtx, call, nil).SetDoNotParseResponse(true).Execute(call.Method, target(call))
@@ -40,7 +40,7 @@ func (c *Client) Events(ctx context.Context, call Call, fn func(data []byte) err
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, lineLimit)
 	for lines.Scan() {
-		silence.Reset(maxSilence)
+		silence.Reset(c.silence)
 		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
 		if !ok {
 			continue // names of events, comments, the lines between

@@ -49,8 +49,9 @@ type Config struct {
 
 // Client makes calls. It is safe for concurrent use.
 type Client struct {
-	cfg   Config
-	resty *resty.Client
+	cfg     Config
+	resty   *resty.Client
+	silence time.Duration // after which a stream of events is taken for dead
 }
 
 // New returns a client.
@@ -81,7 +82,7 @@ func New(cfg Config) *Client {
 	if cfg.User != "" {
 		r.SetHeader(cfg.UserHeader, cfg.User)
 	}
-	return &Client{cfg: cfg, resty: r}
+	return &Client{cfg: cfg, resty: r, silence: maxSilence}
 }
 
 // Close closes connections that no call uses.
