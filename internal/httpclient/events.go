@@ -31,7 +31,7 @@ func (c *Client) Events(ctx context.Context, call Call, fn func(data []byte) err
 		return c.noAnswer(ctx, call.Base, err)
 	}
 	body := resp.RawBody()
-	defer body.Close() //nolint:errcheck // nothing to do about it
+	defer body.Close()
 	if resp.StatusCode() != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(body, errorAnswer)) // half an answer is as good as none
 		return c.refused(call.Base, resp.StatusCode(), resp.Header(), text)

@@ -29,7 +29,7 @@ func recovery(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {
 			v := recover()
-			if v == http.ErrAbortHandler { // net/http's own way to cut a connection
+			if e, ok := v.(error); ok && errors.Is(e, http.ErrAbortHandler) { // net/http's own way to cut a connection
 				panic(v)
 			}
 			if v != nil {

@@ -1,0 +1,16 @@
+package grapher
+
+import "slices"
+
+// HaveSecrets reports whether a sequence has a secret arg, so that the values of
+// requests must be encrypted where they are stored.
+func (s *Specs) HaveSecrets() bool {
+	secret := func(a *Arg) bool { return a.Secret }
+	for _, q := range s.Sequences {
+		if slices.ContainsFunc(q.Args.Required, secret) || slices.ContainsFunc(q.Args.Optional, secret) ||
+			slices.ContainsFunc(q.Args.Static, secret) {
+			return true
+		}
+	}
+	return false
+}

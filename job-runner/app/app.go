@@ -1,0 +1,130 @@
+// Package app puts a Job Runner together: configuration, wiring, and the order
+// in which things start and stop. It is the only place of the runner that knows
+// the Request Manager's client.
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/xid"
+
+	"github.com/treadle-run/treadle/internal/httpserve"
+	"github.com/treadle-run/treadle/job"
+	"github.com/treadle-run/treadle/job-runner/api"
+	"github.com/treadle-run/treadle/job-runner/run"
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/client"
+)
+
+// Deps are what a Job Runner is given by the program that it runs in.
+type Deps struct {
+	Registry *job.Registry
+	Logger   *slog.Logger
+	Version  string
+	// Ready, if not nil, is called with the address once the runner listens.
+	Ready func(addr string)
+}
+
+// Run runs a Job Runner until ctx ends. Then it takes no new chains, suspends
+// those it has and hands them in. The error says why it could not start, or what
+// it could not hand in.
+func Run(ctx context.Context, cfg Config, deps Deps) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	if cfg.WorkDir != "" {
+		if err := os.Chdir(cfg.WorkDir); err != nil {
+			return fmt.Errorf("work_dir: %w", err)
+		}
+	}
+	rmTLS, err := cfg.RMClient.TLS.Client()
+	if err != nil {
+		return fmt.Errorf("rm_client.tls: %w", err)
+	}
+	ln, err := listen(cfg)
+	if err != nil {
+		return err
+	}
+	self, err := register(cfg, ln.Addr(), deps.Version)
+	if err != nil {
+		return err
+	}
+	rm := client.New(client.Config{URL: cfg.RMClient.URL, Secret: string(cfg.Cluster.Secret), TLS: rmTLS})
+	defer rm.Close()
+	runner := run.New(run.Config{
+		Self: self, Registry: deps.Registry, RM: rm, Logger: deps.Logger, ShutdownTimeout: cfg.ShutdownTimeout,
+	})
+	handler := api.New(api.Config{
+		Version: deps.Version, BaseURL: self.URL, Secret: string(cfg.Cluster.Secret), Registry: prometheus.NewRegistry(),
+	}, runner, deps.Logger)
+
+	deps.Logger.Info("job runner listens", "addr", ln.Addr().String(), "url", self.URL, "runner", self.ID, "rm", cfg.RMClient.URL)
+	if deps.Ready != nil {
+		deps.Ready(ln.Addr().String())
+	}
+	// The order of the end: the runner hands its chains in while the API still
+	// answers (what runs now, and that nothing new is taken); then the API ends.
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+	running, stopRunning := context.WithCancel(ctx)
+	defer stopRunning()
+	var (
+		served   sync.WaitGroup
+		serveErr error
+	)
+	served.Go(func() {
+		serveErr = httpserve.Serve(serving, ln, handler, cfg.ShutdownTimeout, deps.Logger)
+		stopRunning()
+	})
+	runErr := runner.Run(running)
+	stopServing()
+	served.Wait()
+	if serveErr != nil {
+		return serveErr
+	}
+	if runErr == nil {
+		deps.Logger.Info("job runner ended, everything is handed in")
+	}
+	return runErr
+}
+
+func listen(cfg Config) (net.Listener, error) {
+	var t *tls.Config
+	if cfg.Server.TLS.Set() {
+		var err error
+		if t, err = cfg.Server.TLS.Server(); err != nil {
+			return nil, fmt.Errorf("server.tls: %w", err)
+		}
+	}
+	return httpserve.Listen(cfg.Server.Addr, t)
+}
+
+// register says how the runner registers.
+func register(cfg Config, addr net.Addr, version string) (proto.Runner, error) {
+	self := proto.Runner{
+		ID: xid.New().String(), URL: cfg.Server.URL, Host: cfg.Host, PID: os.Getpid(),
+		Version: version, Labels: cfg.Labels, Capacity: cfg.Capacity,
+	}
+	if self.URL == "" {
+		scheme := "http"
+		if cfg.Server.TLS.Set() {
+			scheme = "https"
+		}
+		self.URL = scheme + "://" + addr.String()
+	}
+	if self.Host == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return self, fmt.Errorf("host: the system does not say its name, set it: %w", err)
+		}
+		self.Host = host
+	}
+	return self, nil
+}

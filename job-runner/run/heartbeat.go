@@ -1,0 +1,125 @@
+package run
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// heartbeat registers the runner and keeps its lease, on a goroutine of its own so
+// that a busy runner does not look dead.
+type heartbeat struct {
+	runner *Runner
+	every  time.Duration
+	log    *slog.Logger
+	beat   chan struct{}
+
+	mu    sync.Mutex
+	until time.Time // the lease; zero before the first answer
+	lease time.Duration
+}
+
+// now asks for a heartbeat at once.
+func (h *heartbeat) now() {
+	select {
+	case h.beat <- struct{}{}:
+	default:
+	}
+}
+
+// leased reports whether the runner may run jobs.
+func (h *heartbeat) leased() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Now().Before(h.until)
+}
+
+// heard extends the lease: an RM answered something that was sent then.
+func (h *heartbeat) heard(sentAt time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if until := sentAt.Add(h.lease); until.After(h.until) {
+		h.until = until
+	}
+}
+
+func (h *heartbeat) run(ctx context.Context) {
+	tick := time.NewTicker(h.every)
+	defer tick.Stop()
+	expire := time.NewTimer(time.Hour)
+	expire.Stop()
+	defer expire.Stop()
+	answers := make(chan error, 1)
+	lost := false
+	h.send(ctx, answers)
+	sending := true
+	for {
+		select {
+		case err := <-answers:
+			sending = false
+			if err != nil {
+				h.log.Warn("no answer to a heartbeat", "error", err)
+			} else if lost {
+				lost = false
+				h.log.Info("a request manager answers again")
+			}
+			if left := h.left(); left > 0 {
+				expire.Reset(left)
+			}
+		case <-tick.C:
+			if !sending {
+				h.send(ctx, answers)
+				sending = true
+			}
+		case <-h.beat:
+			if !sending {
+				h.send(ctx, answers)
+				sending = true
+			}
+		case <-expire.C:
+			if left := h.left(); left > 0 { // a report was answered meanwhile
+				expire.Reset(left)
+				break
+			}
+			lost = true
+			n := h.runner.suspendAll("no request manager answered for the length of the lease")
+			h.log.Error("the lease is over: no request manager answered; suspending all job chains", "chains", n)
+		case <-ctx.Done():
+			if sending {
+				<-answers
+			}
+			return
+		}
+	}
+}
+
+func (h *heartbeat) left() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Until(h.until)
+}
+
+// send sends one heartbeat in a goroutine; the answer channel gets its error.
+func (h *heartbeat) send(ctx context.Context, answers chan<- error) {
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, max(5*h.every, 2*time.Second))
+		defer cancel()
+		sentAt := time.Now()
+		a, err := h.runner.cfg.RM.Heartbeat(ctx, h.runner.self())
+		if err == nil {
+			h.answered(sentAt, a)
+		}
+		answers <- err
+	}()
+}
+
+func (h *heartbeat) answered(sentAt time.Time, a proto.HeartbeatAnswer) {
+	h.mu.Lock()
+	h.lease = time.Duration(a.Lease)
+	h.mu.Unlock()
+	h.heard(sentAt)
+	h.runner.obey(a)
+}

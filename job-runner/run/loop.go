@@ -1,0 +1,309 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/treadle-run/treadle/chain"
+	"github.com/treadle-run/treadle/proto"
+)
+
+// mode is what a chain's loop is up to. It only ever grows.
+type mode uint8
+
+const (
+	modeRunning    mode = iota
+	modeSuspending      // nothing starts; once nothing runs, the chain is handed in
+	modeStopping        // nothing starts; once nothing runs, the chain is STOPPED
+	modeDropped         // it is no longer ours: jobs end, nothing is reported
+)
+
+// command asks a loop to go on to a mode.
+type command struct {
+	mode mode
+	why  string
+}
+
+// ack says what became of an item that the loop gave to the reporter.
+type ack struct {
+	entries int    // how many entries are durable
+	end     bool   // the item had the end of the chain
+	refused string // why the chain is not ours any more; "" if it is
+}
+
+// The causes that a job's context ends with.
+var (
+	errStopped    = errors.New("stopped")
+	errJobTimeout = errors.New("timed out")
+)
+
+// chainRun runs one chain. The loop owns all fields but those below mu.
+type chainRun struct {
+	r       *Runner
+	id      string
+	epoch   uint64
+	c       *chain.Chain
+	secrets proto.Masker
+	log     *slog.Logger
+
+	// kick tells the loop to look again: at wanted, or at what may start.
+	kick chan struct{}
+	acks chan ack
+	// results has room for every job of the chain, so that no job ever waits to
+	// tell that it ended, not even one that was given up.
+	results chan *tryResult
+
+	mode    mode
+	why     string // of the mode
+	nextSeq uint64 // of the next entry
+	// reported are entries on their way; the first applied of them stand in the
+	// chain already.
+	reported []*proto.JobLog
+	applied  int
+	ending   bool // the end is on its way
+	giveUp   *time.Timer
+	wake     *time.Timer
+
+	mu     sync.Mutex
+	live   map[string]*try // by job id
+	wanted command         // the mode to go on to
+}
+
+func newChainRun(r *Runner, id string, epoch uint64, c *chain.Chain, secrets []string) *chainRun {
+	return &chainRun{
+		r:       r,
+		id:      id,
+		epoch:   epoch,
+		c:       c,
+		secrets: proto.NewMasker(secrets),
+		log:     r.log.With("request", id, "epoch", epoch),
+		kick:    make(chan struct{}, 1),
+		acks:    make(chan ack, 4), // at most two items of a chain are on their way
+		results: make(chan *tryResult, c.TotalJobs()),
+		nextSeq: c.Entries(),
+		live:    map[string]*try{},
+	}
+}
+
+// command asks the loop to go on to a mode; it never blocks and is never lost.
+func (c *chainRun) command(cmd command) {
+	c.mu.Lock()
+	if cmd.mode > c.wanted.mode {
+		c.wanted = cmd
+	}
+	c.mu.Unlock()
+	c.look()
+}
+
+// look asks the loop to look again at what may start.
+func (c *chainRun) look() {
+	select {
+	case c.kick <- struct{}{}:
+	default:
+	}
+}
+
+// loop runs the chain to its end, or until ctx ends: then jobs are told to
+// stop and nothing more is reported.
+func (c *chainRun) loop(ctx context.Context) {
+	jobs, stopJobs := context.WithCancelCause(ctx)
+	defer stopJobs(errStopped)
+	c.giveUp, c.wake = stoppedTimer(), stoppedTimer()
+	defer c.giveUp.Stop()
+	defer c.wake.Stop()
+	c.log.Debug("job chain taken", "jobs", c.c.TotalJobs())
+	for {
+		c.startReady(jobs)
+		if c.settle() {
+			return
+		}
+		select {
+		case res := <-c.results:
+			c.ended(res)
+		case a := <-c.acks:
+			if c.acked(a) {
+				return
+			}
+		case <-c.kick:
+			c.follow(stopJobs)
+		case <-c.giveUp.C:
+			c.giveUpJobs()
+		case <-c.wake.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// startReady starts all that may start now.
+func (c *chainRun) startReady(jobs context.Context) {
+	// What is applied and not durable yet must not start anything.
+	if c.applied > 0 || c.mode != modeRunning || c.r.reporter.full() {
+		return
+	}
+	now := time.Now()
+	for _, s := range c.c.Next(now) {
+		c.startTry(jobs, s, now)
+	}
+	if at, ok := c.c.Wake(); ok {
+		c.wake.Reset(time.Until(at))
+	} else {
+		c.wake.Stop()
+	}
+}
+
+// ended reports a try that ended.
+func (c *chainRun) ended(res *tryResult) {
+	c.mu.Lock()
+	current := c.live[res.entry.JobID] == res.try
+	if current {
+		delete(c.live, res.entry.JobID)
+	}
+	c.mu.Unlock()
+	if !current {
+		c.log.Info("a job that had been given up ended", "job", res.entry.JobID, "try", res.entry.Try)
+		return
+	}
+	c.report(res.entry)
+}
+
+func (c *chainRun) report(e *proto.JobLog) {
+	e.Seq = c.nextSeq
+	c.nextSeq++
+	c.reported = append(c.reported, e)
+	if c.mode == modeDropped {
+		return
+	}
+	if c.alive() > 0 {
+		c.r.reporter.add(c, proto.ReportItem{Entries: []proto.JobLog{*e}, FinishedJobs: c.c.FinishedJobs()})
+		return
+	}
+	// Nothing else runs, so that nothing can happen before this entry is durable:
+	// it may stand in the chain at once, and the end of the chain can travel with
+	// it. The entry starts nothing until it is acknowledged: see startReady.
+	for _, e := range c.reported[c.applied:] {
+		c.apply(e)
+	}
+	c.applied = len(c.reported)
+	item := proto.ReportItem{Entries: []proto.JobLog{*e}}
+	c.addEnd(&item)
+	item.FinishedJobs = c.c.FinishedJobs()
+	c.r.reporter.add(c, item)
+}
+
+func (c *chainRun) apply(e *proto.JobLog) {
+	if err := c.c.Apply(e); err != nil {
+		// The chain started this try itself: it is a bug. The RM finds out by replay.
+		c.log.Error("an entry does not fit the chain", "job", e.JobID, "try", e.Try, "error", err)
+	}
+}
+
+// addEnd adds the end of the chain to an item if the chain has ended or is to
+// be handed in. Nothing may run.
+func (c *chainRun) addEnd(item *proto.ReportItem) {
+	if state, done := c.c.Done(); done {
+		item.Final, item.Reason = state, c.secrets.Text(c.c.Reason())
+		c.ending = true
+	} else if c.mode == modeSuspending {
+		item.Suspended, item.Reason = c.c.Suspended(), c.why
+		c.ending = true
+	}
+}
+
+// settle sees to a chain in which nothing runs; it reports whether the loop is
+// over.
+func (c *chainRun) settle() bool {
+	if c.alive() > 0 {
+		return false
+	}
+	if c.mode == modeDropped {
+		return true
+	}
+	if c.ending || len(c.reported) > 0 {
+		return false
+	}
+	var item proto.ReportItem
+	if c.addEnd(&item); c.ending {
+		item.FinishedJobs = c.c.FinishedJobs()
+		c.r.reporter.add(c, item)
+	}
+	return false
+}
+
+// acked applies what is durable now; it reports whether the loop is over.
+func (c *chainRun) acked(a ack) bool {
+	if a.refused != "" {
+		c.log.Warn("job chain dropped", "why", a.refused)
+		c.mode = modeDropped
+		return c.alive() == 0
+	}
+	for i, e := range c.reported[:a.entries] {
+		if i >= c.applied {
+			c.apply(e)
+		}
+	}
+	c.applied = max(c.applied-a.entries, 0)
+	c.reported = c.reported[a.entries:]
+	return a.end
+}
+
+// follow goes on to the wanted mode, unless the loop is past it.
+func (c *chainRun) follow(stopJobs context.CancelCauseFunc) {
+	c.mu.Lock()
+	cmd := c.wanted
+	c.mu.Unlock()
+	if cmd.mode <= c.mode || c.ending && cmd.mode != modeDropped {
+		return
+	}
+	c.mode, c.why = cmd.mode, cmd.why
+	c.log.Info("ending", "why", cmd.why, "running", c.alive())
+	switch cmd.mode {
+	case modeSuspending:
+		c.c.Suspend()
+	case modeStopping, modeDropped:
+		c.c.Stop()
+	case modeRunning:
+	}
+	stopJobs(errStopped)
+	c.giveUp.Reset(c.r.cfg.StopTimeout)
+}
+
+// giveUpJobs takes jobs that did not end in time for stopped.
+func (c *chainRun) giveUpJobs() {
+	for {
+		t := c.takeLive()
+		if t == nil {
+			return
+		}
+		c.log.Warn("job given up: it did not stop in time", "job", t.start.Job.ID, "try", t.start.Try)
+		e := t.entry(c)
+		e.State, e.Error = proto.StateStopped, "did not stop within "+c.r.cfg.StopTimeout.String()+"; given up"
+		c.report(e)
+	}
+}
+
+// takeLive takes one job out of those that run; nil if none does.
+func (c *chainRun) takeLive() *try {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, t := range c.live {
+		delete(c.live, id)
+		return t
+	}
+	return nil
+}
+
+func (c *chainRun) alive() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.live)
+}

@@ -1,0 +1,207 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// How much one batch may have. A chain's item is never split, so that a batch may
+// be larger by what one chain has to say.
+const (
+	maxBatchItems = 500
+	maxBatchBytes = 4 << 20
+)
+
+// reporter brings the news of all chains to the RM. While one batch is on its
+// way the next gathers: no timer, one outstanding batch.
+type reporter struct {
+	rm       RequestManager
+	runnerID string
+	log      *slog.Logger
+	limit    int64
+
+	mu      sync.Mutex
+	pending map[*chainRun]*proto.ReportItem
+	order   []*chainRun
+	wake    chan struct{}
+	bytes   atomic.Int64 // of entries that are not durable yet
+	heard   func(sentAt time.Time)
+	room    func() // called when full() is no longer true
+}
+
+func newReporter(rm RequestManager, runnerID string, limit int64, log *slog.Logger) *reporter {
+	return &reporter{
+		rm: rm, runnerID: runnerID, log: log, limit: limit,
+		pending: map[*chainRun]*proto.ReportItem{},
+		wake:    make(chan struct{}, 1),
+	}
+}
+
+// full reports whether so much waits to be reported that jobs should wait, too.
+func (p *reporter) full() bool { return p.bytes.Load() > p.limit }
+
+// add gives news of a chain to the reporter. The chain's loop gets an ack for it.
+// It does not block: a chain has at most one entry for each job that ran, and
+// full() keeps more from starting.
+func (p *reporter) add(c *chainRun, item proto.ReportItem) {
+	p.bytes.Add(entriesSize(item.Entries))
+	p.mu.Lock()
+	if old := p.pending[c]; old != nil {
+		old.Entries = append(old.Entries, item.Entries...)
+		old.FinishedJobs, old.Final, old.Reason, old.Suspended = item.FinishedJobs, item.Final, item.Reason, item.Suspended
+	} else {
+		item.RequestID, item.Epoch = c.id, c.epoch
+		p.pending[c] = &item
+		p.order = append(p.order, c)
+	}
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+func entriesSize(entries []proto.JobLog) int64 {
+	var n int64
+	for i := range entries {
+		e := &entries[i]
+		n += int64(len(e.Stdout)+len(e.Stderr)+len(e.StdoutBytes)+len(e.StderrBytes)+len(e.Error)) + 256
+	}
+	return n
+}
+
+// batch is one report on its way.
+type batch struct {
+	chains []*chainRun
+	report proto.Report
+	bytes  int64
+}
+
+// take gathers what waits, oldest first.
+func (p *reporter) take() *batch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := &batch{report: proto.Report{RunnerID: p.runnerID}}
+	for len(p.order) > 0 && len(b.chains) < maxBatchItems && b.bytes < maxBatchBytes {
+		c := p.order[0]
+		p.order = p.order[1:]
+		item := p.pending[c]
+		delete(p.pending, c)
+		b.chains = append(b.chains, c)
+		b.report.Items = append(b.report.Items, *item)
+		b.bytes += entriesSize(item.Entries)
+	}
+	if len(p.order) == 0 {
+		p.order = nil
+	}
+	return b
+}
+
+// run reports until ctx ends.
+func (p *reporter) run(ctx context.Context) {
+	for {
+		b := p.take()
+		if len(b.chains) == 0 {
+			select {
+			case <-p.wake:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		answer, err := p.send(ctx, b.report)
+		if err != nil && ctx.Err() == nil {
+			answer = p.sendSingly(ctx, b.report)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		wasFull := p.full()
+		p.bytes.Add(-b.bytes)
+		p.acknowledge(ctx, b, answer)
+		if wasFull && !p.full() {
+			p.room()
+		}
+	}
+}
+
+// send sends a report until the RM answers. An error is the RM's final word on
+// the report as a whole, or ctx ended.
+func (p *reporter) send(ctx context.Context, r proto.Report) (proto.ReportAnswer, error) {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 2*time.Second
+	return backoff.Retry(ctx, func() (proto.ReportAnswer, error) {
+		sentAt := time.Now()
+		answer, err := p.rm.Report(ctx, r)
+		if err == nil {
+			p.heard(sentAt)
+			return answer, nil
+		}
+		if !mayPass(err) {
+			return answer, backoff.Permanent(err)
+		}
+		return answer, err
+	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
+		p.log.Warn("report not delivered, trying again", "items", len(r.Items), "wait", next, "error", err)
+	}))
+}
+
+// mayPass reports whether the same report may be accepted another time.
+func mayPass(err error) bool {
+	e, ok := errors.AsType[*proto.Error](err)
+	if !ok {
+		return true
+	}
+	switch e.Code {
+	case proto.CodeInvalid, proto.CodeTooLarge, proto.CodeUnprocessable:
+		return false
+	}
+	return true
+}
+
+// sendSingly finds the items that the RM cannot take, so that they do not stop
+// the others.
+func (p *reporter) sendSingly(ctx context.Context, r proto.Report) proto.ReportAnswer {
+	var all proto.ReportAnswer
+	for _, item := range r.Items {
+		answer, err := p.send(ctx, proto.Report{RunnerID: r.RunnerID, Items: []proto.ReportItem{item}})
+		if ctx.Err() != nil {
+			return all
+		}
+		if err != nil {
+			p.log.Error("the request manager cannot take a report", "request", item.RequestID, "epoch", item.Epoch, "error", err)
+			all.Refused = append(all.Refused, proto.Refusal{RequestID: item.RequestID, Epoch: item.Epoch, Message: err.Error()})
+			continue
+		}
+		all.Refused = append(all.Refused, answer.Refused...)
+	}
+	return all
+}
+
+func (p *reporter) acknowledge(ctx context.Context, b *batch, answer proto.ReportAnswer) {
+	refused := make(map[string]string, len(answer.Refused))
+	for _, r := range answer.Refused {
+		refused[r.RequestID] = r.Message
+	}
+	for i, c := range b.chains {
+		item := &b.report.Items[i]
+		a := ack{
+			entries: len(item.Entries),
+			end:     item.Final != proto.StateUnknown || item.Suspended != nil,
+			refused: refused[item.RequestID],
+		}
+		select {
+		case c.acks <- a:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

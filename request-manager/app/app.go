@@ -1,0 +1,171 @@
+// Package app puts a Request Manager together: configuration, wiring, and the
+// order in which things start and stop. It is the only place of the manager that
+// knows the Job Runner's client.
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/xid"
+
+	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/internal/httpserve"
+	"github.com/treadle-run/treadle/job"
+	jrclient "github.com/treadle-run/treadle/job-runner/client"
+	"github.com/treadle-run/treadle/request-manager/api"
+	"github.com/treadle-run/treadle/request-manager/request"
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+const (
+	// deliveryTimeout bounds one try to hand a chain to a runner.
+	deliveryTimeout = 10 * time.Second
+	// shutdownGrace is how long calls may take to end.
+	shutdownGrace = 15 * time.Second
+)
+
+// Deps are what a Request Manager is given by the program that it runs in.
+type Deps struct {
+	Registry *job.Registry
+	Logger   *slog.Logger
+	Version  string
+	// Ready, if not nil, is called with the address once the manager listens.
+	Ready func(addr string)
+}
+
+// Run runs a Request Manager until ctx ends: it migrates the database, reads the
+// specs, and serves. The error says why it could not start, or failed.
+func Run(ctx context.Context, cfg Config, deps Deps) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	specs, err := loadSpecs(cfg, deps)
+	if err != nil {
+		return err
+	}
+	jrTLS, err := cfg.JRClient.TLS.Client()
+	if err != nil {
+		return fmt.Errorf("jr_client.tls: %w", err)
+	}
+	ln, err := listen(cfg)
+	if err != nil {
+		return err
+	}
+	defer ln.Close() //nolint:errcheck // closed by then, unless starting failed
+	db, err := OpenStore(ctx, cfg, deps.Logger)
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // nothing is left to save
+	if err := db.Migrate(ctx); err != nil {
+		return fmt.Errorf("migrating the database: %w", err)
+	}
+	runners := jrclient.New(jrclient.Config{Secret: string(cfg.Cluster.Secret), TLS: jrTLS, Timeout: deliveryTimeout})
+	defer runners.Close()
+	manager := request.New(request.Config{
+		Store: db, Specs: specs, Runners: runners, Logger: deps.Logger,
+		Host: memberName(), RunnerURL: cfg.JRClient.URL,
+		MaxArgsSize: cfg.Limits.Args,
+		RunnerTries: cfg.Runner.Tries, RunnerRetryWait: cfg.Runner.RetryWait, DeliveryTimeout: deliveryTimeout,
+		Lease: cfg.Lease, SuspendTTL: cfg.Resumer.TTL, ClaimTimeout: cfg.Resumer.ClaimTimeout, ResumeEvery: cfg.Resumer.Interval,
+	})
+	return serve(ctx, cfg, deps, ln, manager)
+}
+
+// serve serves until ctx ends. The order of the end: calls that are under way
+// get their answers while the manager's roles still run; then these end.
+func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, manager *request.Manager) error {
+	handler := api.New(api.Config{
+		Version: deps.Version, Secret: string(cfg.Cluster.Secret), ArgsLimit: int64(cfg.Limits.Args),
+		Closing: ctx.Done(), Registry: prometheus.NewRegistry(),
+	}, manager, deps.Logger)
+	deps.Logger.Info("request manager listens", "addr", ln.Addr().String())
+	if deps.Ready != nil {
+		deps.Ready(ln.Addr().String())
+	}
+	living, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var roles sync.WaitGroup
+	roles.Go(func() { manager.Run(living) })
+	err := httpserve.Serve(ctx, ln, handler, shutdownGrace, deps.Logger)
+	stop()
+	roles.Wait()
+	if err == nil {
+		deps.Logger.Info("request manager ended")
+	}
+	return err
+}
+
+// OpenStore opens the database of the configuration. It does not migrate it.
+func OpenStore(ctx context.Context, cfg Config, log *slog.Logger) (*store.Store, error) {
+	key, err := cfg.Secrets.Key()
+	if err != nil {
+		return nil, err
+	}
+	var dbTLS *tls.Config
+	if cfg.MySQL.TLS.Set() {
+		if dbTLS, err = cfg.MySQL.TLS.Client(); err != nil {
+			return nil, fmt.Errorf("mysql.tls: %w", err)
+		}
+	}
+	return store.Open(ctx, store.Config{
+		MySQLDSN: string(cfg.MySQL.DSN), SQLitePath: cfg.SQLite.Path, TLS: dbTLS,
+		Tries: cfg.DB.Tries, RetryWait: cfg.DB.RetryWait, SecretsKey: key, Logger: log,
+	})
+}
+
+func loadSpecs(cfg Config, deps Deps) (*grapher.Specs, error) {
+	limits := grapher.DefaultLimits
+	limits.Jobs, limits.Depth = cfg.Limits.Jobs, cfg.Limits.Depth
+	specs, problems, err := grapher.Load(cfg.Specs.Dir, grapher.Options{
+		Registry: deps.Registry, Warn: cfg.Specs.Warn, Limits: limits,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("specs.dir: %w", err)
+	}
+	var errs []string
+	for _, p := range problems {
+		if p.Severity == grapher.SeverityError {
+			errs = append(errs, p.String())
+			continue
+		}
+		deps.Logger.Warn("spec", "problem", p.String())
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("the specs in %s have %d errors:\n%s", cfg.Specs.Dir, len(errs), strings.Join(errs, "\n"))
+	}
+	if cfg.Secrets.KeyFile == "" && specs.HaveSecrets() {
+		return nil, fmt.Errorf("secrets.key_file: a spec in %s has a secret arg, so that a key is needed to seal it with", cfg.Specs.Dir)
+	}
+	deps.Logger.Info("specs read", "dir", cfg.Specs.Dir, "sequences", len(specs.Sequences), "requests", len(specs.Requests()))
+	return specs, nil
+}
+
+func listen(cfg Config) (net.Listener, error) {
+	var t *tls.Config
+	if cfg.Server.TLS.Set() {
+		var err error
+		if t, err = cfg.Server.TLS.Server(); err != nil {
+			return nil, fmt.Errorf("server.tls: %w", err)
+		}
+	}
+	return httpserve.Listen(cfg.Server.Addr, t)
+}
+
+// memberName names this process in claims: readable, and never used before.
+func memberName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%.60s/%d/%s", host, os.Getpid(), xid.New())
+}

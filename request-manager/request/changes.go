@@ -1,0 +1,47 @@
+package request
+
+import "sync"
+
+// changes tells those who watch a request that it may have changed.
+type changes struct {
+	mu      sync.Mutex
+	watches map[string]map[chan struct{}]bool
+}
+
+func newChanges() *changes {
+	return &changes{watches: map[string]map[chan struct{}]bool{}}
+}
+
+// watch returns a channel that has room for one wake-up, and what ends the watch.
+func (c *changes) watch(id string) (<-chan struct{}, func()) {
+	ch := make(chan struct{}, 1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watches[id] == nil {
+		c.watches[id] = map[chan struct{}]bool{}
+	}
+	c.watches[id][ch] = true
+	return ch, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.watches[id], ch)
+		if len(c.watches[id]) == 0 {
+			delete(c.watches, id)
+		}
+	}
+}
+
+func (c *changes) notify(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for ch := range c.watches[id] {
+		nudge(ch)
+	}
+}
+
+// Changed returns a channel that says when the request may have changed through
+// this manager, and a function that ends the watch. Changes through other managers
+// are not seen: look now and then, too.
+func (m *Manager) Changed(id string) (<-chan struct{}, func()) {
+	return m.changes.watch(id)
+}

@@ -1,0 +1,129 @@
+package request
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+
+	"github.com/rs/xid"
+
+	"github.com/treadle-run/treadle/job"
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+// Create checks the args, builds the job chain, stores the request as PENDING
+// and has it sent. With an idempotency key that the user has used before, it
+// returns that request if the body is the same, and CodeConflict if not.
+func (m *Manager) Create(ctx context.Context, c proto.CreateRequest, user, key string) (proto.Request, error) {
+	n, err := m.build(ctx, c)
+	if err != nil {
+		if key != "" {
+			// The specs may have changed since the first time.
+			if r, found, keyErr := m.byKey(ctx, c, user, key); found || keyErr != nil {
+				return r, keyErr
+			}
+		}
+		return proto.Request{}, err
+	}
+	n.Request.User = user
+	n.IdempotencyKey, n.BodyHash = key, bodyHash(c)
+	err = m.creator.create(ctx, n)
+	if _, ok := errors.AsType[*store.KeyTakenError](err); ok {
+		r, found, keyErr := m.byKey(ctx, c, user, key)
+		if found || keyErr != nil {
+			return r, keyErr
+		}
+		return r, proto.Errorf(proto.CodeUnavailable, "the idempotency key was in use; try again")
+	}
+	if err != nil {
+		return proto.Request{}, storeError(err, "")
+	}
+	m.queue.add(pendingRequest{id: n.Request.ID, body: n.Chain})
+	m.changes.notify(n.Request.ID)
+	return n.Request, nil
+}
+
+// build makes the request and its job chain, and stores nothing.
+func (m *Manager) build(ctx context.Context, c proto.CreateRequest) (*store.NewRequest, error) {
+	if err := m.checkArgsSize(c.Args); err != nil {
+		return nil, err
+	}
+	values, list, secrets, err := m.cfg.Specs.RequestArgs(c.Type, c.Args)
+	if err != nil {
+		return nil, err
+	}
+	id := xid.New().String()
+	jc, err := m.cfg.Specs.Build(ctx, id, c.Type, values, secrets)
+	if err != nil {
+		m.logPanic(err, c.Type)
+		return nil, err
+	}
+	body, err := json.Marshal(jc)
+	if err != nil {
+		return nil, &proto.Error{Code: proto.CodeUnprocessable, Message: "the job chain has no JSON form", Err: err}
+	}
+	public := make(proto.Values, len(list))
+	for _, a := range list {
+		if !a.Secret {
+			public[a.Name] = a.Value
+		}
+	}
+	return &store.NewRequest{
+		Request: proto.Request{
+			ID: id, Type: c.Type, State: proto.StatePending, Args: list, TotalJobs: jc.TotalJobs(),
+		},
+		ArgValues: public,
+		Chain:     body,
+		Seal:      len(jc.Secrets) > 0,
+	}, nil
+}
+
+func (m *Manager) checkArgsSize(args proto.Values) error {
+	b, err := args.MarshalJSON()
+	if err != nil {
+		return proto.Errorf(proto.CodeInvalid, "args: %v", err)
+	}
+	if len(b) > m.cfg.MaxArgsSize {
+		return proto.Errorf(proto.CodeTooLarge, "args have %d bytes of JSON; at most %d are allowed (limits.args)", len(b), m.cfg.MaxArgsSize)
+	}
+	return nil
+}
+
+func (m *Manager) logPanic(err error, requestType string) {
+	if p, ok := errors.AsType[*job.PanicError](err); ok {
+		m.log.Error("a job type panicked", "type", requestType, "call", p.Call, "stack", string(p.Stack))
+	}
+}
+
+// byKey returns the request that was created with the key before.
+func (m *Manager) byKey(ctx context.Context, c proto.CreateRequest, user, key string) (r proto.Request, found bool, err error) {
+	id, hash, err := m.store.RequestByKey(ctx, user, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return r, false, nil
+	}
+	if err != nil {
+		return r, false, storeError(err, "")
+	}
+	if string(hash) != string(bodyHash(c)) {
+		return r, false, proto.Errorf(proto.CodeConflict,
+			"the Idempotency-Key was used for another request (%s) with another type or other args", id).ForRequest(id)
+	}
+	r, err = m.Get(ctx, id)
+	return r, err == nil, err
+}
+
+// bodyHash identifies what was asked for. Values write themselves with their
+// keys in order, so that equal args have equal hashes.
+func bodyHash(c proto.CreateRequest) []byte {
+	args, err := c.Args.MarshalJSON()
+	if err != nil {
+		return nil // cannot be: the args were measured before
+	}
+	h := sha256.New()
+	h.Write([]byte(c.Type))
+	h.Write([]byte{0})
+	h.Write(args)
+	return h.Sum(nil)
+}

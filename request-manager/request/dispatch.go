@@ -1,0 +1,187 @@
+package request
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+const (
+	maxDispatchBatch = 100
+	// maxDeliveries is how many chains are on their way to runners at a time.
+	maxDeliveries = 64
+	// scanEvery is how often the store is asked for requests that other managers left
+	// PENDING, or that did not fit the queue.
+	scanEvery = time.Second
+	// scanAge leaves to their own managers what these have just created.
+	scanAge = 2 * time.Second
+)
+
+// dispatch sends what is PENDING to runners, until ctx ends.
+func (m *Manager) dispatch(ctx context.Context) {
+	d := &dispatcher{m: m, slots: make(chan struct{}, maxDeliveries)}
+	scan := time.NewTicker(scanEvery)
+	defer scan.Stop()
+	d.scan(ctx)
+	for {
+		d.sendAll(ctx)
+		select {
+		case <-m.queue.wake:
+		case <-scan.C:
+			d.scan(ctx)
+		case <-ctx.Done():
+			d.deliveries.Wait()
+			return
+		}
+	}
+}
+
+// dispatcher is the state of the dispatch loop.
+type dispatcher struct {
+	m          *Manager
+	slots      chan struct{}
+	deliveries sync.WaitGroup
+}
+
+func (d *dispatcher) scan(ctx context.Context) {
+	pending, err := d.m.store.PendingRequests(ctx, scanAge, maxQueued)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.m.log.Warn("cannot read what is PENDING", "error", err)
+		}
+		return
+	}
+	for _, p := range pending {
+		d.m.queue.add(pendingRequest{id: p.RequestID, epoch: p.Epoch})
+	}
+}
+
+// sendAll sends what waits, as far as there are runners with room.
+func (d *dispatcher) sendAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		batch := d.m.queue.take(maxDispatchBatch)
+		if len(batch) == 0 {
+			return
+		}
+		byRunner, runners, left := d.assign(batch)
+		for id, rs := range byRunner {
+			d.handOver(ctx, runners[id], rs)
+		}
+		if len(left) > 0 {
+			d.m.queue.putBack(left) // the next heartbeat wakes the loop
+			return
+		}
+	}
+}
+
+// assign chooses a runner for each request; left have none.
+func (d *dispatcher) assign(batch []pendingRequest) (byRunner map[string][]pendingRequest, runners map[string]proto.Runner, left []pendingRequest) {
+	byRunner, runners = map[string][]pendingRequest{}, map[string]proto.Runner{}
+	for i, r := range batch {
+		runner, ok := d.m.fleet.pick()
+		if !ok {
+			return byRunner, runners, batch[i:]
+		}
+		runners[runner.ID] = runner
+		byRunner[runner.ID] = append(byRunner[runner.ID], r)
+	}
+	return byRunner, runners, nil
+}
+
+// handOver marks requests RUNNING on a runner, in one transaction, and then
+// sends them. A request that another manager or a stop took first is not ours to
+// send.
+func (d *dispatcher) handOver(ctx context.Context, runner proto.Runner, rs []pendingRequest) {
+	handovers := make([]store.Handover, len(rs))
+	for i, r := range rs {
+		handovers[i] = store.Handover{RequestID: r.id, Epoch: r.epoch}
+	}
+	taken, err := d.m.store.Dispatch(ctx, handovers, runner.ID, runner.URL)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.m.log.Warn("cannot hand requests over; the scan will find them", "requests", len(rs), "runner", runner.ID, "error", err)
+		}
+		return
+	}
+	for _, r := range rs {
+		if !slices.Contains(taken, r.id) {
+			continue
+		}
+		d.m.changes.notify(r.id)
+		select {
+		case d.slots <- struct{}{}:
+		case <-ctx.Done():
+			return // recovered when the runner says that it does not have it
+		}
+		d.deliveries.Go(func() {
+			defer func() { <-d.slots }()
+			d.send(ctx, runner, r)
+		})
+	}
+}
+
+// send brings one chain, RUNNING under its new epoch, to its runner.
+func (d *dispatcher) send(ctx context.Context, runner proto.Runner, r pendingRequest) {
+	m, epoch := d.m, r.epoch+1
+	log := m.log.With("request", r.id, "runner", runner.ID, "epoch", epoch)
+	body := r.body
+	if body == nil {
+		var err error
+		if body, err = m.store.Chain(ctx, r.id); err != nil {
+			log.Error("cannot read the job chain", "error", err)
+			m.giveBack(ctx, r.id, epoch, "the job chain could not be read")
+			return
+		}
+	}
+	outcome, err := m.deliver(ctx, runner, func(ctx context.Context) error {
+		return m.cfg.Runners.StartChain(ctx, runner.URL, r.id, epoch, body)
+	})
+	switch outcome {
+	case delivered:
+		log.Debug("request sent")
+	case refused:
+		log.Info("the job runner did not take the request", "error", err)
+		m.giveBack(ctx, r.id, epoch, "job runner "+runner.URL+": "+proto.Body(err).Message)
+	case unknown:
+		log.Warn("the job runner did not answer; whether it has the request shows with its next heartbeat, or its lease", "error", err)
+	}
+}
+
+// deliver sends something to a runner until it answers: the same runner, the
+// same epoch, so that accepting twice is harmless.
+func (m *Manager) deliver(ctx context.Context, runner proto.Runner, send func(context.Context) error) (delivery, error) {
+	for try := 1; ; try++ {
+		err := send(ctx)
+		outcome := deliveryOf(err)
+		if outcome == refused {
+			m.fleet.suspect(runner.ID)
+		}
+		if outcome != unknown || try >= m.cfg.RunnerTries {
+			return outcome, err
+		}
+		m.fleet.suspect(runner.ID)
+		wait := time.NewTimer(m.cfg.RunnerRetryWait)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return unknown, err
+		}
+	}
+}
+
+// giveBack makes a request that no runner took PENDING again.
+func (m *Manager) giveBack(ctx context.Context, id string, epoch uint64, reason string) {
+	if err := m.store.Return(ctx, id, epoch, reason); err != nil {
+		if ctx.Err() == nil {
+			m.log.Warn("cannot give the request back; it is recovered later", "request", id, "epoch", epoch, "error", err)
+		}
+		return
+	}
+	m.changes.notify(id)
+	// It waits for the next scan: a runner that refuses is not asked in a loop.
+}

@@ -1,0 +1,53 @@
+package request
+
+import (
+	"errors"
+	"net"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+// storeError turns an error of the store into one for the user.
+func storeError(err error, requestID string) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*proto.Error](err); ok {
+		return err
+	}
+	e := &proto.Error{Code: proto.CodeInternal, Message: "internal error", RequestID: requestID, Err: err}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		e.Code, e.Message = proto.CodeNotFound, "no request with that id"
+	case errors.Is(err, store.ErrNotUpdated):
+		e.Code, e.Message = proto.CodeConflict, "the request is not in a state that allows this, or no longer with this epoch"
+	case errors.Is(err, store.ErrUnavailable):
+		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the database does not answer; try again", time.Second
+	}
+	return e
+}
+
+// delivery is what is known of something that was sent to a runner.
+type delivery uint8
+
+const (
+	delivered delivery = iota // the runner has it
+	refused                   // the runner does not have it
+	unknown                   // no answer: it may have it
+)
+
+// deliveryOf reads the outcome off the error of a JobRunners call.
+func deliveryOf(err error) delivery {
+	if err == nil {
+		return delivered
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return refused // it was never sent
+	}
+	if e, ok := errors.AsType[*proto.Error](err); ok && e.Err == nil && e.Code != proto.CodeInternal {
+		return refused
+	}
+	return unknown
+}

@@ -1,0 +1,214 @@
+package request
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// fleet is what this manager knows of the runners, from the registry and from
+// the heartbeats that came here.
+type fleet struct {
+	m *Manager
+
+	mu      sync.Mutex
+	members map[string]*member // by runner id
+}
+
+type member struct {
+	runner proto.Runner
+	seen   time.Time // by this process' clock
+	// assigned counts chains that were sent there since it last said what it has,
+	// less those that ended since.
+	assigned int
+	// suspect runners did not answer: nothing new goes there before the next
+	// heartbeat.
+	suspect bool
+}
+
+func newFleet(m *Manager) *fleet {
+	return &fleet{m: m, members: map[string]*member{}}
+}
+
+// run follows the registry, since heartbeats go to any manager.
+func (f *fleet) run(ctx context.Context) {
+	every(ctx, time.Second, nil, func(ctx context.Context) {
+		if err := f.refresh(ctx); err != nil && ctx.Err() == nil {
+			f.m.log.Warn("cannot read the registry of runners", "error", err)
+		}
+	})
+}
+
+func (f *fleet) refresh(ctx context.Context) error {
+	now, err := f.m.store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	runners, err := f.m.store.Runners(ctx)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool, len(runners))
+	for _, r := range runners {
+		known[r.ID] = true
+		f.learn(r, time.Now().Add(-now.Sub(r.HeartbeatAt)))
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id := range f.members {
+		if !known[id] {
+			delete(f.members, id)
+		}
+	}
+	return nil
+}
+
+// learn takes in what was heard of a runner, and wakes those who wait for one.
+func (f *fleet) learn(r proto.Runner, seen time.Time) {
+	f.mu.Lock()
+	old := f.members[r.ID]
+	isNew := old == nil && time.Since(seen) < f.m.cfg.HeartbeatTimeout
+	switch {
+	case old == nil:
+		f.members[r.ID] = &member{runner: r, seen: seen}
+	case seen.After(old.seen.Add(100 * time.Millisecond)):
+		// Times read from the registry are off by the time that reading took.
+		*old = member{runner: r, seen: seen}
+	}
+	f.mu.Unlock()
+	if isNew {
+		f.m.log.Info("job runner registered", "runner", r.ID, "url", r.URL, "host", r.Host)
+		nudge(f.m.resumer.wake)
+		nudge(f.m.recover.wake)
+	}
+	f.m.queue.look()
+}
+
+// pick chooses the live runner with most room and counts a chain as sent there;
+// false if there is none.
+func (f *fleet) pick() (proto.Runner, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var best *member
+	bestLoad := 0.0
+	for _, x := range f.members {
+		if !f.takes(x) {
+			continue
+		}
+		held := len(x.runner.Running) + x.assigned
+		load := float64(held)
+		if x.runner.Capacity > 0 {
+			if held >= int(x.runner.Capacity) {
+				continue
+			}
+			load /= float64(x.runner.Capacity)
+		}
+		if best == nil || load < bestLoad || load == bestLoad && rand.IntN(2) == 0 {
+			best, bestLoad = x, load
+		}
+	}
+	if best == nil {
+		return proto.Runner{}, false
+	}
+	best.assigned++
+	return best.runner, true
+}
+
+func (f *fleet) takes(x *member) bool {
+	return time.Since(x.seen) < f.m.cfg.HeartbeatTimeout && !x.runner.Draining && !x.suspect &&
+		(f.m.cfg.RunnerURL == "" || f.m.cfg.RunnerURL == x.runner.URL)
+}
+
+// any reports whether some runner takes chains, be it full.
+func (f *fleet) any() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, x := range f.members {
+		if f.takes(x) {
+			return true
+		}
+	}
+	return false
+}
+
+// release takes in that a runner has so many chains less.
+func (f *fleet) release(id string, chains int) {
+	f.mu.Lock()
+	if x := f.members[id]; x != nil {
+		x.assigned -= chains
+	}
+	f.mu.Unlock()
+	f.m.queue.look()
+}
+
+// suspect keeps new chains from a runner until it is heard of again.
+func (f *fleet) suspect(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if x := f.members[id]; x != nil {
+		x.suspect = true
+	}
+}
+
+// urls returns the base URLs of runners by id, dead ones included.
+func (f *fleet) urls() map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	urls := make(map[string]string, len(f.members))
+	for id, x := range f.members {
+		urls[id] = x.runner.URL
+	}
+	return urls
+}
+
+// Runners returns all runners of the registry.
+func (m *Manager) Runners(ctx context.Context) ([]proto.Runner, error) {
+	runners, err := m.store.Runners(ctx)
+	return runners, storeError(err, "")
+}
+
+// Drain asks a runner, by id or URL, to hand in what it has and to take nothing
+// new, or to take chains again. It obeys with its next heartbeat.
+func (m *Manager) Drain(ctx context.Context, runner string, drain bool) error {
+	err := storeError(m.store.RequestDrain(ctx, runner, drain), "")
+	if proto.ErrorCode(err) == proto.CodeNotFound {
+		return proto.Errorf(proto.CodeNotFound, "no job runner with the id or URL %q", runner)
+	}
+	return err
+}
+
+// Heartbeat takes in that a runner lives and what it holds, and answers with
+// its lease and with what it should stop or drop.
+func (m *Manager) Heartbeat(ctx context.Context, r proto.Runner) (proto.HeartbeatAnswer, error) {
+	answer := proto.HeartbeatAnswer{Lease: proto.Duration(m.cfg.Lease)}
+	drain, err := m.store.Heartbeat(ctx, r)
+	if err != nil {
+		return answer, storeError(err, "")
+	}
+	answer.Drain = drain
+	held, err := m.store.HeldBy(ctx, r.ID)
+	if err != nil {
+		return answer, storeError(err, "")
+	}
+	m.fleet.learn(r, time.Now())
+	byID := make(map[string]int, len(held))
+	for i, h := range held {
+		byID[h.RequestID] = i
+		if h.StopRequested {
+			answer.Stop = append(answer.Stop, proto.RunningChain{RequestID: h.RequestID, Epoch: h.Epoch})
+		}
+	}
+	has := make(map[string]bool, len(r.Running))
+	for _, c := range r.Running {
+		i, ok := byID[c.RequestID]
+		if !ok || held[i].Epoch > c.Epoch {
+			answer.Drop = append(answer.Drop, c)
+			continue
+		}
+		has[c.RequestID] = true
+	}
+	return answer, storeError(m.recover.compare(ctx, held, has), "")
+}

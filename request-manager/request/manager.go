@@ -1,0 +1,158 @@
+package request
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+// JobRunners reaches Job Runners by their base URL. An error of type
+// *proto.Error without a cause is the runner's own answer.
+type JobRunners interface {
+	// StartChain and ResumeChain send a chain; body is its JSON.
+	StartChain(ctx context.Context, url, requestID string, epoch uint64, body []byte) error
+	ResumeChain(ctx context.Context, url, requestID string, epoch uint64, body []byte) error
+	StopChain(ctx context.Context, url, requestID string) error
+	Running(ctx context.Context, url string) ([]proto.JobStatus, error)
+}
+
+// Config is what a Manager needs.
+type Config struct {
+	Store   *store.Store
+	Specs   *grapher.Specs
+	Runners JobRunners
+	Logger  *slog.Logger
+	// Host names this manager in claims; it must be new for every process.
+	Host string
+	// RunnerURL, if not "", is the one runner that chains are sent to.
+	RunnerURL string
+
+	MaxArgsSize      int           // bytes of JSON of a request's args; default 1 MiB
+	RunnerTries      int           // to reach a runner that does not answer; default 5
+	RunnerRetryWait  time.Duration // between these tries; default 5 s
+	DeliveryTimeout  time.Duration // that one of these tries takes at most; default 10 s
+	Lease            time.Duration // of runners; default 60 s
+	LeaseMargin      time.Duration // after the lease, until a runner is given up; default 5 s
+	SuspendTTL       time.Duration // default 1 h
+	ClaimTimeout     time.Duration // default 5 min
+	ResumeEvery      time.Duration // default 3 s
+	StatusTimeout    time.Duration // for a runner to say what it runs; default 2 s
+	KeepKeys         time.Duration // idempotency keys; default 48 h
+	HeartbeatTimeout time.Duration // a runner not heard of for so long gets nothing new; default 8 s
+}
+
+func (c *Config) setDefaults() {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	if c.MaxArgsSize == 0 {
+		c.MaxArgsSize = 1 << 20
+	}
+	if c.RunnerTries == 0 {
+		c.RunnerTries = 5
+	}
+	def(&c.RunnerRetryWait, 5*time.Second)
+	def(&c.DeliveryTimeout, 10*time.Second)
+	def(&c.Lease, time.Minute)
+	def(&c.LeaseMargin, 5*time.Second)
+	def(&c.SuspendTTL, time.Hour)
+	def(&c.ClaimTimeout, 5*time.Minute)
+	def(&c.ResumeEvery, 3*time.Second)
+	def(&c.StatusTimeout, 2*time.Second)
+	def(&c.KeepKeys, 48*time.Hour)
+	def(&c.HeartbeatTimeout, 8*time.Second)
+}
+
+// Manager sees requests through their life. Its methods are safe for concurrent
+// use, and work only while Run does.
+type Manager struct {
+	cfg     Config
+	store   *store.Store
+	log     *slog.Logger
+	creator *creator
+	queue   *dispatchQueue
+	fleet   *fleet
+	changes *changes
+	resumer *Resumer
+	recover *recoverer
+}
+
+// New returns a Manager; Run brings it to life.
+func New(cfg Config) *Manager {
+	cfg.setDefaults()
+	m := &Manager{
+		cfg:     cfg,
+		store:   cfg.Store,
+		log:     cfg.Logger,
+		creator: newCreator(cfg.Store),
+		queue:   newDispatchQueue(),
+		changes: newChanges(),
+	}
+	m.fleet = newFleet(m)
+	m.resumer = &Resumer{m: m, wake: make(chan struct{}, 1)}
+	m.recover = &recoverer{m: m, wake: make(chan struct{}, 1)}
+	return m
+}
+
+// Run runs the roles of the manager until ctx ends, and returns when all of them
+// have ended.
+func (m *Manager) Run(ctx context.Context) {
+	var roles sync.WaitGroup
+	for _, role := range []func(context.Context){
+		m.creator.run, // stores new requests
+		m.fleet.run,   // knows the runners
+		m.dispatch,    // sends what is PENDING to them
+		m.resumer.run, // sends what is SUSPENDED to them, cleans up
+		m.recover.run, // finds what is RUNNING on runners that are no more
+		m.purgeKeys,   // forgets old idempotency keys
+	} {
+		roles.Go(func() { role(ctx) })
+	}
+	roles.Wait()
+}
+
+// Resumer returns the part of the manager that suspends and resumes.
+func (m *Manager) Resumer() *Resumer { return m.resumer }
+
+// Ready says whether requests can be taken, and why not.
+func (m *Manager) Ready(ctx context.Context) error {
+	return storeError(m.store.Ping(ctx), "")
+}
+
+// every calls do once, and again at each tick or wake, until ctx ends.
+func every(ctx context.Context, interval time.Duration, wake <-chan struct{}, do func(context.Context)) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		do(ctx)
+		select {
+		case <-tick.C:
+		case <-wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// nudge wakes whoever waits on a channel with room for one.
+func nudge(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+func (m *Manager) purgeKeys(ctx context.Context) {
+	every(ctx, time.Hour, nil, func(ctx context.Context) {
+		if _, err := m.store.PurgeKeys(ctx, m.cfg.KeepKeys); err != nil && ctx.Err() == nil {
+			m.log.Warn("cannot forget old idempotency keys", "error", err)
+		}
+	})
+}

@@ -1,0 +1,205 @@
+package request
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/treadle-run/treadle/chain"
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+// handOverTime is how long a chain may be on its way to a runner before the runner
+// is believed when it says that it does not have it: longer than all tries to
+// deliver it take.
+func (c *Config) handOverTime() time.Duration {
+	return time.Duration(c.RunnerTries)*(c.DeliveryTimeout+c.RunnerRetryWait) + 10*time.Second
+}
+
+// maxRecover is how many requests are recovered in one go.
+const maxRecover = 1000
+
+// recoverer finds requests that are RUNNING on runners that do not run them:
+// runners that are no more, or that say that they do not have them. Their chains
+// are computed from the job log and suspended; the Resumer goes on from there.
+type recoverer struct {
+	m    *Manager
+	wake chan struct{}
+
+	mu      sync.Mutex
+	missing map[string]store.Held // by request id: what runners said they do not have
+}
+
+// compare takes in what a runner holds as the store and the runner itself say.
+func (r *recoverer) compare(ctx context.Context, held []store.Held, has map[string]bool) error {
+	var missing []store.Held
+	for _, h := range held {
+		if !has[h.RequestID] {
+			missing = append(missing, h)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	now, err := r.m.store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range missing {
+		if now.Sub(h.Since) > r.m.cfg.handOverTime() {
+			if r.missing == nil {
+				r.missing = map[string]store.Held{}
+			}
+			r.missing[h.RequestID] = h
+			nudge(r.wake)
+		}
+	}
+	return nil
+}
+
+func (r *recoverer) takeMissing() map[string]store.Held {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	missing := r.missing
+	r.missing = nil
+	return missing
+}
+
+func (r *recoverer) run(ctx context.Context) {
+	// healthySince is since when this manager has had the database without a break:
+	// a runner is given up only if it could have been heard all that time.
+	var healthySince time.Time
+	every(ctx, time.Second, r.wake, func(ctx context.Context) {
+		for _, h := range r.takeMissing() {
+			r.recoverOne(ctx, h, "the job runner does not have it")
+		}
+		dead, err := r.deadRunners(ctx, healthySince)
+		if err != nil {
+			healthySince = time.Time{}
+			if ctx.Err() == nil {
+				r.m.log.Warn("cannot look for dead runners", "error", err)
+			}
+			return
+		}
+		if healthySince.IsZero() {
+			healthySince = time.Now()
+		}
+		for id, why := range dead {
+			r.recoverRunner(ctx, id, why)
+		}
+	})
+}
+
+// deadRunners returns the runners that can be running nothing any more, by id,
+// and why.
+func (r *recoverer) deadRunners(ctx context.Context, healthySince time.Time) (map[string]string, error) {
+	now, err := r.m.store.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runners, err := r.m.store.Runners(ctx)
+	if err != nil {
+		return nil, err
+	}
+	newest := map[string]proto.Runner{}
+	for _, x := range runners {
+		if n, ok := newest[x.URL]; !ok || x.StartedAt.After(n.StartedAt) {
+			newest[x.URL] = x
+		}
+	}
+	limit := r.m.cfg.Lease + r.m.cfg.LeaseMargin
+	dead := map[string]string{}
+	for _, x := range runners {
+		silent := now.Sub(x.HeartbeatAt)
+		switch n := newest[x.URL]; {
+		case n.ID != x.ID:
+			dead[x.ID] = fmt.Sprintf("another process (%d on %s) is at the address of its job runner", n.PID, n.Host)
+		case silent > limit && !healthySince.IsZero() && time.Since(healthySince) > limit:
+			dead[x.ID] = fmt.Sprintf("its job runner has not been heard of for %s", silent.Round(time.Second))
+		}
+	}
+	return dead, nil
+}
+
+// recoverRunner recovers all that a dead runner held, and then forgets it.
+func (r *recoverer) recoverRunner(ctx context.Context, id, why string) {
+	held, err := r.m.store.HeldBy(ctx, id)
+	if err != nil {
+		r.m.log.Warn("cannot read what a dead runner held", "runner", id, "error", err)
+		return
+	}
+	all := true
+	for _, h := range held[:min(len(held), maxRecover)] {
+		all = r.recoverOne(ctx, h, why) && all
+	}
+	if !all || len(held) > maxRecover {
+		nudge(r.wake)
+		return
+	}
+	if err := r.m.store.RemoveRunner(ctx, id); err != nil {
+		r.m.log.Warn("cannot forget a dead runner", "runner", id, "error", err)
+		return
+	}
+	r.m.log.Info("dead job runner forgotten", "runner", id, "why", why, "recovered", len(held))
+}
+
+// recoverOne suspends one request by replay of its job log. One that cannot be
+// recovered does not stop the others.
+func (r *recoverer) recoverOne(ctx context.Context, h store.Held, why string) bool {
+	log := r.m.log.With("request", h.RequestID, "epoch", h.Epoch, "runner", h.RunnerID)
+	c, secrets, err := r.m.replay(ctx, h.RequestID)
+	if err != nil {
+		log.Error("cannot recover the request", "error", err)
+		return false
+	}
+	item := proto.ReportItem{RequestID: h.RequestID, Epoch: h.Epoch}
+	if state, done := c.Done(); done {
+		// Its last entry came, its end did not.
+		item.Final, item.Reason = state, c.Reason()
+	} else if lost := notIdempotent(c); len(lost) > 0 {
+		item.Final = proto.StateFail
+		item.Reason = fmt.Sprintf("%s while it ran, or may have run, jobs that must not run twice (idempotent: false): %s", why, strings.Join(lost, ", "))
+	} else {
+		item.Suspended, item.Reason = c.Suspended(), why
+	}
+	item.Reason = proto.NewMasker(secrets).Text(item.Reason)
+	item.FinishedJobs = c.FinishedJobs()
+	if err := r.m.report(ctx, item); err != nil {
+		if proto.ErrorCode(err) == proto.CodeConflict {
+			return true // somebody else was first
+		}
+		log.Error("cannot recover the request", "error", err)
+		return false
+	}
+	log.Info("request recovered", "why", why, "final", item.Final)
+	return true
+}
+
+// notIdempotent returns the names of jobs that may have been running and must
+// not run again. The chain is not changed: what may start now is asked of a copy.
+func notIdempotent(c *chain.Chain) []string {
+	sjc := c.Suspended()
+	risky := false
+	for _, j := range sjc.JobChain.Jobs {
+		risky = risky || j.NotIdempotent
+	}
+	if !risky {
+		return nil
+	}
+	copied, err := chain.Resume(sjc)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, s := range copied.Next(time.Now()) {
+		if s.Job.NotIdempotent {
+			names = append(names, s.Job.Name+" ("+s.Job.ID+")")
+		}
+	}
+	return names
+}

@@ -1,0 +1,49 @@
+package request
+
+import (
+	"context"
+	"errors"
+
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+// Start has a PENDING request sent at once. Requests are sent without it, too;
+// it is there because clients know it.
+func (m *Manager) Start(ctx context.Context, id string) error {
+	r, err := m.store.Request(ctx, id)
+	if err != nil {
+		return storeError(err, id)
+	}
+	if r.State != proto.StatePending {
+		return proto.Errorf(proto.CodeConflict, "the request is %s; only a PENDING request can be started", r.State).ForRequest(id)
+	}
+	m.queue.add(pendingRequest{id: id, epoch: r.Epoch})
+	return nil
+}
+
+// Stop records that the request must end STOPPED. PENDING and SUSPENDED
+// requests end at once; for a RUNNING one its runner is told, and if it cannot be
+// reached, told again with each of its heartbeats. Stopping a STOPPED request is
+// harmless.
+func (m *Manager) Stop(ctx context.Context, id string) error {
+	s, err := m.store.Stop(ctx, id)
+	if errors.Is(err, store.ErrNotUpdated) {
+		if s.State == proto.StateStopped {
+			return nil
+		}
+		return proto.Errorf(proto.CodeConflict, "the request is %s already", s.State).ForRequest(id)
+	}
+	if err != nil {
+		return storeError(err, id)
+	}
+	m.changes.notify(id)
+	if s.State != proto.StateRunning || s.URL == "" {
+		return nil
+	}
+	err = m.cfg.Runners.StopChain(ctx, s.URL, id)
+	if err != nil && proto.ErrorCode(err) != proto.CodeNotFound {
+		m.log.Warn("the job runner could not be told to stop the request; its next heartbeat tells it", "request", id, "runner", s.RunnerID, "error", err)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is one that was started here.
+type process struct {
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+func startProcess(bin, logPath string, args []string, env ...string) (*process, error) {
+	logFile, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer logFile.Close() //nolint:errcheck // the child has its own copy
+	p := &process{cmd: exec.Command(bin, args...), exited: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stdout, p.cmd.Stderr = logFile, logFile
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+// end signals the process and waits until it is gone.
+func (p *process) end(sig syscall.Signal) error {
+	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-p.exited:
+		return nil
+	case <-time.After(time.Minute):
+		return fmt.Errorf("process %d did not end after signal %s", p.cmd.Process.Pid, sig)
+	}
+}
+
+// status reads a size of /proc/PID/status, in bytes; 0 if there is none.
+func (p *process) status(field string) int64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			kb, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			return kb << 10
+		}
+	}
+	return 0
+}
+
+// cpu is the processor time of a process so far.
+func cpu(pid int) time.Duration {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(b), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	const ticks = 100 // of a second; USER_HZ on Linux
+	user, _ := strconv.ParseInt(fields[11], 10, 64)
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * time.Second / ticks
+}
+
+// usage is what a system has used so far.
+type usage struct {
+	rm, jr, db, load time.Duration
+	statements       int64
+	commits          int64
+	syncs            int64
+}
+
+func (s *system) usage() usage {
+	u := usage{rm: cpu(s.rm.cmd.Process.Pid), jr: cpu(s.jr.cmd.Process.Pid), load: cpu(os.Getpid())}
+	if s.server == nil {
+		return u
+	}
+	u.db = cpu(s.server.PID())
+	rows, err := s.db.Query("SHOW GLOBAL STATUS WHERE Variable_name IN ('Questions', 'Com_commit', 'Innodb_data_fsyncs')")
+	if err != nil {
+		return u
+	}
+	defer rows.Close() //nolint:errcheck // read only
+	for rows.Next() {
+		var name string
+		var value int64
+		if rows.Scan(&name, &value) != nil {
+			return u
+		}
+		switch name {
+		case "Questions":
+			u.statements = value
+		case "Com_commit":
+			u.commits = value
+		default:
+			u.syncs = value
+		}
+	}
+	return u
+}
+
+// per says what each of n requests has cost since before.
+func (u usage) per(before usage, n int) string {
+	each := func(a, b time.Duration) time.Duration {
+		return ((a - b) / time.Duration(n)).Round(10 * time.Microsecond)
+	}
+	count := func(a, b int64) float64 { return float64(a-b) / float64(n) }
+	return fmt.Sprintf("CPU rm %s, jr %s, db %s, client %s; %.1f statements, %.2f commits, %.2f fsyncs",
+		each(u.rm, before.rm), each(u.jr, before.jr), each(u.db, before.db), each(u.load, before.load),
+		count(u.statements, before.statements), count(u.commits, before.commits), count(u.syncs, before.syncs))
+}
