@@ -75,7 +75,7 @@ func checkSequenceCircle(p *pass) {
 	}
 	next := func(i int) []int {
 		var called []int
-		for _, n := range p.sequences[i].sortedNodes() {
+		for _, n := range p.nodes[p.sequences[i].Name] {
 			for _, c := range n.calls() {
 				if j, ok := place[c.name]; ok {
 					called = append(called, j)
@@ -90,14 +90,15 @@ func checkSequenceCircle(p *pass) {
 		for i, v := range circle {
 			names[i] = p.sequences[v].Name
 		}
-		n, line := s.caller(names[1%len(names)])
+		n, line := p.caller(s, names[1%len(names)])
 		p.on(s, n).problem(line, "sequences call each other in a circle: %s", showCircle(names))
 	}
 }
 
-// caller returns the first node that may call the sequence, with the line.
-func (s *Sequence) caller(name string) (*Node, int) {
-	for _, n := range s.sortedNodes() {
+// caller returns the first node of s that may call the sequence of that name, with
+// the line.
+func (p *pass) caller(s *Sequence, name string) (*Node, int) {
+	for _, n := range p.nodes[s.Name] {
 		for _, c := range n.calls() {
 			if c.name == name {
 				return n, c.line

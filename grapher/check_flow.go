@@ -120,7 +120,7 @@ func checkParallelSets(p *pass, s *Sequence) {
 }
 
 func checkRedundantDep(p *pass, s *Sequence) {
-	for _, n := range s.sortedNodes() {
+	for _, n := range p.nodes[s.Name] {
 		seen := map[string]bool{}
 		for i, dep := range n.Deps {
 			if seen[dep] {
@@ -175,7 +175,7 @@ func checkUnusedSet(p *pass, s *Sequence) {
 			used[set.Arg] = true
 		}
 	}
-	for _, n := range s.sortedNodes() {
+	for _, n := range p.nodes[s.Name] {
 		for _, set := range n.Sets {
 			if set.As != "" && !used[set.As] {
 				p.on(s, n).problem(set.fields.line("as", set.Line), "arg %s is set and never used", quote(set.As))

@@ -67,7 +67,7 @@ func checkUnknownDep(p *pass, s *Sequence, n *Node) {
 			continue
 		}
 		if names == nil {
-			for _, m := range s.sortedNodes() {
+			for _, m := range p.nodes[s.Name] {
 				if m != n {
 					names = append(names, m.Name)
 				}
@@ -86,7 +86,7 @@ func (n *Node) depLine(i int) int {
 }
 
 func checkDepCircle(p *pass, s *Sequence) {
-	nodes := s.sortedNodes()
+	nodes := p.nodes[s.Name]
 	place := make(map[string]int, len(nodes))
 	for i, n := range nodes {
 		place[n.Name] = i
@@ -110,14 +110,18 @@ func checkDepCircle(p *pass, s *Sequence) {
 	}
 }
 
-// showCircle returns "a -> b -> a".
+// showCircle returns "`a` -> `b` -> `a`".
 func showCircle(names []string) string {
 	const most = 10
-	first := names[0]
-	if len(names) > most {
-		names = append(append([]string{}, names[:most]...), "...")
+	var b strings.Builder
+	for i, name := range names {
+		if i == most {
+			b.WriteString("... -> ")
+			break
+		}
+		b.WriteString(quote(name) + " -> ")
 	}
-	return strings.Join(append(append([]string{}, names...), first), " -> ")
+	return b.String() + quote(names[0])
 }
 
 func checkEachElement(p *pass, _ *Sequence, n *Node) {

@@ -34,7 +34,7 @@ func checkNames(p *pass, s *Sequence) {
 			p.name(a.fields.line("name", a.Line), "an arg", a.Name, maxArgName, "/")
 		}
 	}
-	for _, n := range s.sortedNodes() {
+	for _, n := range p.nodes[s.Name] {
 		p := p.on(s, n)
 		p.name(n.Line, "a node", n.Name, maxNodeName, "/")
 		if n.Category == CategoryJob && n.Type != "" {

@@ -120,6 +120,7 @@ type checker struct {
 	warn       map[string]bool
 	sequences  []*Sequence // by name, duplicates left out
 	duplicates []*Sequence
+	nodes      map[string][]*Node // by name of sequence: its nodes by name
 	called     map[string][]*Node // by name of sequence: the nodes that call it
 	flow       *flow              // of the sequence that is being checked; nil if its nodes have no order
 	callable   []string           // what a node can call; see names
@@ -133,7 +134,7 @@ type checker struct {
 func (c *checker) failedAt(s *Sequence, line int) bool { return c.failed[Pos{s.File, line}] }
 
 func newChecker(s *Specs, warn map[string]bool, decoding Problems) *checker {
-	c := &checker{Specs: s, warn: warn, called: map[string][]*Node{}, failed: map[Pos]bool{}, suggest: newSuggester()}
+	c := &checker{Specs: s, warn: warn, nodes: map[string][]*Node{}, called: map[string][]*Node{}, failed: map[Pos]bool{}, suggest: newSuggester()}
 	for _, p := range decoding {
 		if p.Check == "wrong-type" {
 			c.failed[Pos{p.File, p.Line}] = true
@@ -156,7 +157,8 @@ func (c *checker) run() {
 	for _, name := range slices.Sorted(maps.Keys(c.Sequences)) {
 		s := c.Sequences[name]
 		c.sequences = append(c.sequences, s)
-		for _, n := range s.sortedNodes() {
+		c.nodes[name] = slices.SortedFunc(maps.Values(s.Nodes), func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+		for _, n := range c.nodes[name] {
 			for _, callee := range n.Calls() {
 				c.called[callee] = append(c.called[callee], n)
 			}
@@ -173,7 +175,7 @@ func (c *checker) run() {
 }
 
 func (c *checker) checkSequence(s *Sequence) {
-	nodes := s.sortedNodes()
+	nodes := c.nodes[s.Name]
 	c.flow = nil
 	if g := newGraph(s); g != nil {
 		s.order = g.nodes
@@ -193,11 +195,6 @@ func (c *checker) checkSequence(s *Sequence) {
 			k.node(p, s, n)
 		}
 	}
-}
-
-// sortedNodes returns the nodes by name.
-func (s *Sequence) sortedNodes() []*Node {
-	return slices.SortedFunc(maps.Values(s.Nodes), func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // pass is one check at work on one place.

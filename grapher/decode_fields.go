@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 
 	"gopkg.in/yaml.v3"
 
@@ -32,13 +33,13 @@ func decodeFields[T any](d *decoder, n *yaml.Node, table []field[T], what string
 	for _, e := range entries {
 		f := fieldOf(table, e.key)
 		if f == nil {
-			d.unknownField(e, what, fieldNames(table))
+			d.unknownField(e, what, fieldNamesOf(table))
 			continue
 		}
 		if isNull(e.value) {
 			continue
 		}
-		found = append(found, fieldLine{f.name, int32(e.line)})
+		found.add(f.name, e.line)
 		f.set(d, e, t)
 	}
 	return found
@@ -53,7 +54,7 @@ func fieldOf[T any](table []field[T], name string) *field[T] {
 	return nil
 }
 
-func fieldNames[T any](table []field[T]) []string {
+func fieldNamesOf[T any](table []field[T]) []string {
 	names := make([]string, len(table))
 	for i := range table {
 		names[i] = table[i].name
@@ -83,50 +84,81 @@ func (d *decoder) entriesOnce(n *yaml.Node, what string, twice func(e entry, fir
 		d.report("wrong-type", n.Line, "%s must be an object with fields, not %s", what, describe(n))
 		return nil
 	}
-	entries := make([]entry, 0, len(n.Content)/2)
-	seen := make(map[string]int, len(n.Content)/2)
+	l := entryList{entries: make([]entry, 0, len(n.Content)/2)}
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := deref(n.Content[i]), deref(n.Content[i+1])
 		switch {
 		case k.Kind != yaml.ScalarNode:
 			d.report("wrong-type", k.Line, "a key must be text, not %s", describe(k))
-			continue
 		case k.ShortTag() == "!!merge":
 			merged = append(merged, v)
-			continue
+		default:
+			e := entry{intern(k.Value), k.Line, v}
+			if first := l.add(e); first != 0 {
+				twice(e, first)
+			}
 		}
-		e := entry{k.Value, k.Line, v}
-		if first, ok := seen[e.key]; ok {
-			twice(e, first)
-			continue
-		}
-		seen[e.key] = e.line
-		entries = append(entries, e)
 	}
 	for _, m := range merged {
-		entries = d.merge(entries, seen, m, what)
+		d.merge(&l, m, what)
 	}
-	return entries
+	return l.entries
 }
 
 // merge adds the keys of a merged mapping, or of a list of them, that are not
 // there yet.
-func (d *decoder) merge(entries []entry, seen map[string]int, n *yaml.Node, what string) []entry {
+func (d *decoder) merge(l *entryList, n *yaml.Node, what string) {
 	from := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		from = n.Content
 	}
 	for _, m := range from {
 		for _, e := range d.entries(m, "what `<<` merges into "+what) {
-			if _, ok := seen[e.key]; !ok {
-				seen[e.key] = e.line
-				entries = append(entries, e)
+			l.add(e)
+		}
+	}
+}
+
+// entryList gathers entries, each key once.
+type entryList struct {
+	entries []entry
+	lines   map[string]int // of keys, once there are so many that a search is slow
+}
+
+// add appends the entry and returns 0 or, if its key is there already, the line of
+// that.
+func (l *entryList) add(e entry) (first int) {
+	const few = 16
+	switch {
+	case l.lines != nil:
+		first = l.lines[e.key]
+	default:
+		for i := range l.entries {
+			if l.entries[i].key == e.key {
+				first = l.entries[i].line
+				break
 			}
 		}
 	}
-	return entries
+	if first != 0 {
+		return first
+	}
+	l.entries = append(l.entries, e)
+	if l.lines == nil && len(l.entries) > few {
+		l.lines = make(map[string]int, 2*len(l.entries))
+		for _, x := range l.entries {
+			l.lines[x.key] = x.line
+		}
+	} else if l.lines != nil {
+		l.lines[e.key] = e.line
+	}
+	return 0
 }
+
+// intern returns a text that all files share: they repeat the same names very
+// often.
+func intern(s string) string { return unique.Make(s).Value() }
 
 // deref returns the node that an alias stands for.
 func deref(n *yaml.Node) *yaml.Node {
@@ -172,7 +204,7 @@ func (d *decoder) text(e entry) string {
 		d.wrongType(e, "text")
 		return ""
 	}
-	return n.Value
+	return intern(n.Value)
 }
 
 // plainTag reports whether a scalar is one of the types that specs have.
@@ -242,15 +274,29 @@ func (d *decoder) list(e entry) []*yaml.Node {
 	return n.Content
 }
 
+// objects returns the elements of a list of objects, in which each is like the
+// example.
+func (d *decoder) objects(e entry, example string) []*yaml.Node {
+	var objects []*yaml.Node
+	for _, n := range d.list(e) {
+		if deref(n).Kind != yaml.MappingNode {
+			d.report("wrong-type", n.Line, "each element of %s must be an object such as `%s`, not %s", quote(e.key), example, describe(deref(n)))
+			continue
+		}
+		objects = append(objects, n)
+	}
+	return objects
+}
+
 // texts returns a list of texts with the line of each.
 func (d *decoder) texts(e entry) (texts []string, lines []int32) {
 	for _, n := range d.list(e) {
-		element := entry{"an element of " + e.key, n.Line, deref(n)}
-		if element.value.Kind != yaml.ScalarNode || isNull(n) || !plainTag(element.value) {
-			d.report("wrong-type", n.Line, "each element of %s must be text, not %s", quote(e.key), describe(element.value))
+		x := deref(n)
+		if x.Kind != yaml.ScalarNode || isNull(x) || !plainTag(x) {
+			d.report("wrong-type", n.Line, "each element of %s must be text, not %s", quote(e.key), describe(x))
 			continue
 		}
-		texts = append(texts, element.value.Value)
+		texts = append(texts, intern(x.Value))
 		lines = append(lines, int32(n.Line))
 	}
 	return texts, lines

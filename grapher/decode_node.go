@@ -96,11 +96,7 @@ var nodeArgFields = []field[NodeArg]{
 
 func (d *decoder) decodeNodeArgs(e entry) []*NodeArg {
 	var args []*NodeArg
-	for _, n := range d.list(e) {
-		if isNull(n) {
-			d.report("wrong-type", n.Line, "an element of `args` is null: it needs `expected`")
-			continue
-		}
+	for _, n := range d.objects(e, "expected: name") {
 		args = append(args, d.decodeNodeArg(n))
 	}
 	return args
@@ -120,14 +116,14 @@ func (d *decoder) decodeNodeArg(n *yaml.Node) *NodeArg {
 			}
 			a.Value, a.HasValue = x, true
 		case f == nil:
-			d.unknownField(e, "an element of `args`", append(fieldNames(nodeArgFields), "value"))
+			d.unknownField(e, "an element of `args`", append(fieldNamesOf(nodeArgFields), "value"))
 			continue
 		case isNull(e.value):
 			continue
 		default:
 			f.set(d, e, a)
 		}
-		a.fields = append(a.fields, fieldLine{e.key, int32(e.line)})
+		a.fields.add(e.key, e.line)
 	}
 	if a.Given == "" && !a.HasValue {
 		a.Given = a.Expected
@@ -143,11 +139,7 @@ var setFields = []field[NodeSet]{
 
 func (d *decoder) decodeSets(e entry) []*NodeSet {
 	var sets []*NodeSet
-	for _, n := range d.list(e) {
-		if deref(n).Kind != yaml.MappingNode {
-			d.report("wrong-type", n.Line, "an element of `sets` must be an object such as `arg: name`, not %s", describe(deref(n)))
-			continue
-		}
+	for _, n := range d.objects(e, "arg: name") {
 		s := &NodeSet{Pos: Pos{d.name, n.Line}}
 		s.fields = decodeFields(d, n, setFields, "an element of `sets`", s)
 		if s.As == "" {
@@ -168,7 +160,7 @@ func (d *decoder) decodeEach(e entry) []*Each {
 			d.report("each-form", line, "an element of `each` must be `list:element`, without a space, not %s", describe(n))
 			continue
 		}
-		each = append(each, &Each{Pos{d.name, line}, list, element})
+		each = append(each, &Each{Pos{d.name, line}, intern(list), intern(element)})
 	}
 	return each
 }

@@ -62,11 +62,7 @@ var argFields = []field[argDecl]{
 
 func (d *decoder) decodeArgs(e entry) []*Arg {
 	var args []*Arg
-	for _, n := range d.list(e) {
-		if isNull(n) {
-			d.report("wrong-type", n.Line, "an element of %s is null: it needs a `name`", quote(e.key))
-			continue
-		}
+	for _, n := range d.objects(e, "name: x") {
 		a := &argDecl{Arg: Arg{Pos: Pos{d.name, n.Line}}}
 		a.fields = decodeFields(d, n, argFields, "an arg", a)
 		d.finishArg(a)
@@ -132,7 +128,7 @@ var aclFields = []field[ACL]{
 
 func (d *decoder) decodeACL(e entry) []ACL {
 	var acl []ACL
-	for _, n := range d.list(e) {
+	for _, n := range d.objects(e, "role: name") {
 		a := ACL{Pos: Pos{d.name, n.Line}}
 		a.fields = decodeFields(d, n, aclFields, "an `acl` entry", &a)
 		acl = append(acl, a)

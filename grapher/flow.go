@@ -1,6 +1,9 @@
 package grapher
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // flow is what the order of the nodes of a sequence says about its args.
 type flow struct {
@@ -28,7 +31,8 @@ type impliedDep struct {
 	impliedBy string
 }
 
-// uses returns where n uses args of its sequence.
+// uses returns where n uses args of its sequence. What `if` compares can also be
+// an arg that the node itself gives.
 func (n *Node) uses() []use {
 	var uses []use
 	for _, a := range n.Args {
@@ -39,10 +43,16 @@ func (n *Node) uses() []use {
 	for _, e := range n.Each {
 		uses = append(uses, use{node: n, arg: e.List, line: e.Line})
 	}
-	if n.If != "" {
+	if n.If != "" && !n.givesOwn(n.If) {
 		uses = append(uses, use{node: n, arg: n.If, line: n.fields.line("if", n.Line)})
 	}
 	return uses
+}
+
+// givesOwn reports whether the node gives an arg of that name by `args` or `each`.
+func (n *Node) givesOwn(name string) bool {
+	return slices.ContainsFunc(n.Args, func(a *NodeArg) bool { return a.Expected == name }) ||
+		slices.ContainsFunc(n.Each, func(e *Each) bool { return e.Element == name })
 }
 
 // newFlow works out the flow of s, whose nodes g orders.

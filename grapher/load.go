@@ -1,6 +1,7 @@
 package grapher
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -133,6 +134,9 @@ func (l *loader) finish() (*Specs, Problems) {
 		c.add(s)
 	}
 	c.run()
+	for _, s := range l.sequences {
+		s.dropFields()
+	}
 	problems := append(l.problems, c.problems...).sorted()
 	if problems.HasErrors() {
 		return nil, problems
@@ -214,9 +218,13 @@ func readFile(name string, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
+	defer f.Close() //nolint:errcheck // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
 	}
-	return b, err
+	size := min(info.Size(), int64(limit)) + bytes.MinRead
+	b := bytes.NewBuffer(make([]byte, 0, size))
+	_, err = b.ReadFrom(io.LimitReader(f, int64(limit)+1))
+	return b.Bytes(), err
 }

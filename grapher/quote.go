@@ -69,6 +69,12 @@ func (s *suggester) meant(name string, candidates []string) string {
 			continue
 		}
 		d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c))
+		if d >= utf8.RuneCountInString(name) {
+			continue // nothing of it is left
+		}
+		if len(name) >= 3 && strings.HasPrefix(c, name) {
+			d = 1 // cut short
+		}
 		if d < bestDistance || d == bestDistance && best != "" && c < best {
 			best, bestDistance = c, d
 		}

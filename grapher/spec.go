@@ -185,12 +185,39 @@ func (n *Node) Calls() []string {
 }
 
 // fields says on which lines of its file the fields of an object stand. Fields
-// that are null count as left out.
+// that are null count as left out. They serve the checks and are dropped after
+// them.
 type fields []fieldLine
 
+// fieldLine is small, and without pointers: there are very many.
 type fieldLine struct {
-	name string
-	line int32
+	field uint8 // in fieldNames
+	line  int32
+}
+
+// fieldNames are the fields of all objects in a spec.
+var fieldNames = []string{
+	"sequences",
+	"request", "args", "acl", "nodes", "timeout",
+	"required", "optional", "static",
+	"name", "desc", "default", "type", "enum", "pattern", "secret",
+	"role", "admin", "ops",
+	"category", "sets", "deps", "each", "parallel", "if", "eq",
+	"retry", "retryWait", "retryBackoff", "retryWaitMax", "idempotent",
+	"expected", "given", "value", "arg", "as", "collect",
+}
+
+var fieldNumbers = func() map[string]uint8 {
+	m := make(map[string]uint8, len(fieldNames))
+	for i, name := range fieldNames {
+		m[name] = uint8(i)
+	}
+	return m
+}()
+
+// add notes that the field stands on the line.
+func (f *fields) add(name string, line int) {
+	*f = append(*f, fieldLine{fieldNumbers[name], int32(line)})
 }
 
 // has reports whether the field is there.
@@ -198,10 +225,32 @@ func (f fields) has(name string) bool { return f.line(name, 0) != 0 }
 
 // line returns the line of the field, and other if it is not there.
 func (f fields) line(name string, other int) int {
-	for i := range f {
-		if f[i].name == name {
-			return int(f[i].line)
+	for _, x := range f {
+		if fieldNames[x.field] == name {
+			return int(x.line)
 		}
 	}
 	return other
+}
+
+// dropFields frees what only the checks need.
+func (s *Sequence) dropFields() {
+	s.fields = nil
+	for _, list := range s.Args.lists() {
+		for _, a := range list {
+			a.fields = nil
+		}
+	}
+	for i := range s.ACL {
+		s.ACL[i].fields = nil
+	}
+	for _, n := range s.Nodes {
+		n.fields, n.depLines, n.eqLines = nil, nil, nil
+		for _, a := range n.Args {
+			a.fields = nil
+		}
+		for _, set := range n.Sets {
+			set.fields = nil
+		}
+	}
 }

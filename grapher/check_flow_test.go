@@ -1,0 +1,62 @@
+package grapher
+
+const (
+	setsY = "  y: {category: job, type: noop, sets: [{arg: y}]}"
+	usesY = "  use: {category: job, type: noop, args: [{expected: y}], deps: [a]}"
+)
+
+var badFlows = []badSpec{
+	{check: "missing-arg", where: "s/a", message: "sequence `callee` requires arg `need`, and the node does not give it", spec: node("category: sequence, type: callee")},
+	{check: "missing-arg", where: "s/a", message: "sequence `callee` requires arg `need`, and the node does not give it", spec: node("category: sequence, type: callee, args: [{expected: may, given: x}]")},
+	{check: "missing-arg", where: "s/a", message: "sequence `callee` requires arg `need`, and the node does not give it", spec: node("category: conditional, if: x, eq: {v: callee, w: callee, default: noop}")},
+
+	{check: "missing-set", where: "s/a", message: "sequence `callee`, which the node may call, does not set arg `ot`, did you mean `out`?",
+		spec: node("category: sequence, type: callee, args: [{expected: need, given: x}], sets: [{arg: ot}]")},
+	{check: "missing-set", where: "s/a", message: "sequence `noop`, which the node may call, does not set arg `out`",
+		spec: node("category: conditional, if: x, eq: {v: callee, default: noop}, args: [{expected: need, given: x}], sets: [{arg: out}]")},
+
+	// no node sets it
+	{check: "arg-not-set", where: "s/a", message: "arg `zz` is not set: it is no arg of the sequence, and no node before sets it", spec: node("category: job, type: noop, args: [{expected: zz}]")},
+	{check: "arg-not-set", where: "s/a", message: "arg `hostnam` is not set: it is no arg of the sequence, and no node before sets it, did you mean `hostname`?",
+		spec: sequence("args: {optional: [{name: hostname, default: h}]}", "nodes:", "  a:", "    category: job", "    type: noop", "    args:", "      - expected: host", "        given: hostnam #!")},
+	{check: "arg-not-set", where: "s/a", message: "arg `zz` is not set: it is no arg of the sequence, and no node before sets it", spec: node("category: job, type: noop, each: [zz:e]")},
+	{check: "arg-not-set", where: "s/a", message: "arg `zz` is not set: it is no arg of the sequence, and no node before sets it", spec: node("category: conditional, if: zz, eq: {default: noop}")},
+	// what a node is given is not there for the nodes after it
+	{check: "arg-not-set", where: "s/use", message: "arg `y` is not set: it is no arg of the sequence, and no node before sets it",
+		spec: nodes("  a: {category: job, type: noop, args: [{expected: y, given: x}]}", usesY+" #!")},
+	// a <- use, y aside
+	{check: "arg-not-set", where: "s/use", message: "arg `y` is set by node `y`, which need not come before this one: add `y` to `deps`",
+		spec: nodes("  a: {category: job, type: noop}", setsY, usesY+" #!")},
+	// use <- y
+	{check: "arg-not-set", where: "s/use", message: "arg `y` is set by node `y`, which need not come before this one: add `y` to `deps`",
+		spec: nodes("  use: {category: job, type: noop, args: [{expected: y}]} #!", "  y: {category: job, type: noop, sets: [{arg: y}], deps: [use]}")},
+	{check: "arg-not-set", where: "s/a", message: "arg `y` is used by the node that sets it, and nothing sets it before",
+		spec: node("category: job, type: noop, args: [{expected: y}], sets: [{arg: y}]")},
+	// the sequence sets it, but the node does not take it over
+	{check: "arg-not-set", where: "s/use", message: "arg `y` is not set: it is no arg of the sequence, and no node before sets it",
+		spec: nodes("  a: {category: sequence, type: callee, args: [{expected: need, given: x}]}", usesY+" #!")},
+
+	// a   y   both set y
+	{check: "parallel-sets", where: "s/y", message: "node `a` sets arg `y` too, and the two may run in parallel: make one depend on the other, or set another name with `as`",
+		spec: nodes("  a: {category: job, type: noop, sets: [{arg: z, as: y}]}", setsY+" #!", "  use: {category: job, type: noop, args: [{expected: y}], deps: [a, y]}")},
+	// top <- left, top <- right: left and right set y
+	{check: "parallel-sets", where: "s/right", message: "node `left` sets arg `y` too, and the two may run in parallel: make one depend on the other, or set another name with `as`",
+		spec: nodes(
+			"  top: {category: job, type: noop, sets: [{arg: y}]}",
+			"  left: {category: sequence, type: callee, args: [{expected: need, given: y}], sets: [{arg: out, as: y}], deps: [top]}",
+			"  right: {category: conditional, if: x, eq: {default: callee}, args: [{expected: need, given: y}], sets: [{arg: out, as: y}], deps: [top]} #!")},
+
+	{check: "renamed-twice", where: "s/a", message: "arg `x` is given as `f` here and as `e` on line 10",
+		spec: nodes("  a:", "    category: job", "    type: noop", "    args:", "      - {expected: e, given: x}", "      - {expected: f, given: x} #!")},
+	{check: "each-and-given", where: "s/a", message: "list `xs` is expanded by `each` and given as a whole too", spec: node("category: job, type: noop, each: [xs:e], args: [{expected: all, given: xs}]")},
+	{check: "extra-arg", where: "s/a", message: "sequence `callee` does not take arg `ned`, did you mean `need`?", spec: node("category: sequence, type: callee, args: [{expected: need, given: x}, {expected: ned, given: xs}]")},
+	{check: "extra-arg", where: "s/a", message: "sequence `callee` does not take arg `element`", spec: node("category: sequence, type: callee, args: [{expected: need, given: x}], each: [xs:element]")},
+	{check: "extra-arg", where: "s/a", message: "arg `fixed` of sequence `callee` is static: what is given is not used", spec: node("category: sequence, type: callee, args: [{expected: need, given: x}, {expected: fixed, value: 1}]")},
+	{check: "unused-set", where: "s/y", message: "arg `y` is set and never used", spec: nodes(setsY + " #!")},
+	{check: "unused-set", where: "s/a", message: "arg `z` is set and never used", spec: nodes("  a:", "    category: job", "    type: noop", "    sets:", "      - arg: y", "        as: z #!")},
+	{check: "unused-sequence", where: "other", message: "no node calls the sequence, and without `request: true` no user can ask for it", spec: nodes("  a: {category: job, type: noop}") + "  other: {" + oneNode + "} #!\n"},
+	// a <- b <- c <- d, and d on a
+	{check: "redundant-dep", where: "s/d", message: "dep `a` is implied by dep `c`: leave it out",
+		spec: nodes("  a: {category: job, type: noop}", "  b: {category: job, type: noop, deps: [a]}", "  c: {category: job, type: noop, deps: [b]}", "  d: {category: job, type: noop, deps: [a, c]} #!")},
+	{check: "redundant-dep", where: "s/b", message: "dep `a` stands there twice", spec: nodes("  a: {category: job, type: noop}", "  b: {category: job, type: noop, deps: [a, a]} #!")},
+}

@@ -1,0 +1,148 @@
+package grapher
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/treadle-run/treadle/job"
+)
+
+// badSpec is specs with one thing wrong. The line of the problem is the one that
+// ends in "#!".
+type badSpec struct {
+	check   string
+	where   string // "sequence/node", "sequence" or ""
+	message string // all of it
+	spec    string
+	line    int // if no line can be marked
+}
+
+// jobTypes is a registry of types that do nothing.
+func jobTypes(names ...string) *job.Registry {
+	r := job.NewRegistry()
+	for _, name := range names {
+		r.Register(name, func() job.Job { return nil })
+	}
+	return r
+}
+
+// run checks that exactly the problem is found: nothing else of its severity, and
+// no other error.
+func (b badSpec) run(t *testing.T) {
+	t.Helper()
+	specs, problems := Parse(map[string][]byte{"dir/bad.yaml": []byte(b.spec)}, Options{Registry: jobTypes("noop", "team/deploy")})
+	line := b.line
+	for i, text := range strings.Split(b.spec, "\n") {
+		if strings.HasSuffix(text, "#!") {
+			line = i + 1
+		}
+	}
+	want := fmt.Sprintf("dir/bad.yaml:%d: %s: ", line, severity(b.check, nil))
+	if b.where != "" {
+		sequence, node, ok := strings.Cut(b.where, "/")
+		want += "sequence " + sequence
+		if ok {
+			want += ", node " + node
+		}
+		want += ": "
+	}
+	want += b.message + " (" + b.check + ")"
+	var got []string
+	for _, p := range problems {
+		if p.Severity == SeverityError || severity(b.check, nil) == SeverityWarning {
+			got = append(got, p.String())
+		}
+	}
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("got\n%s\nwant\n%s\nof\n%s", strings.Join(got, "\n"), want, b.spec)
+	}
+	if isError := severity(b.check, nil) == SeverityError; (specs == nil) != isError {
+		t.Errorf("specs are %v for a problem that is an error: %v", specs, isError)
+	}
+}
+
+func runBadSpecs(t *testing.T, rows []badSpec) {
+	t.Helper()
+	for i, row := range rows {
+		t.Run(fmt.Sprintf("%s %d", row.check, i), func(t *testing.T) {
+			t.Parallel()
+			row.run(t)
+		})
+	}
+}
+
+// sequence returns specs of one request with these lines, indented by four.
+func sequence(lines ...string) string {
+	return "sequences:\n  s:\n    request: true\n    " + strings.Join(lines, "\n    ") + "\n"
+}
+
+// nodes returns specs of one request with arg x, these node lines, and a sequence
+// that they can call.
+func nodes(lines ...string) string {
+	lines = append([]string{
+		"args: {required: [{name: x}, {name: xs}]}",
+		"nodes:"}, lines...)
+	return sequence(lines...) + `  callee:
+    request: true
+    args:
+      required: [{name: need}]
+      optional: [{name: may, default: ""}]
+      static: [{name: fixed, default: ""}]
+    nodes:
+      n: {category: job, type: noop, sets: [{arg: out}], args: [{expected: may}]}
+      use: {category: job, type: noop, args: [{expected: out}], deps: [n]}
+`
+}
+
+const oneNode = "nodes: {a: {category: job, type: noop}}"
+
+// Every check has a row, in this file or in the two beside it.
+func TestEveryCheckHasABadSpec(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{"warn-option": true} // TestWarn
+	for _, rows := range [][]badSpec{badFiles, badSequences, badArgs, badNodes, badFlows} {
+		for _, row := range rows {
+			seen[row.check] = true
+		}
+	}
+	names := map[string]bool{}
+	for _, c := range Checks() {
+		if names[c.Name] {
+			t.Errorf("two checks have the name %s", c.Name)
+		}
+		names[c.Name] = true
+		if !seen[c.Name] {
+			t.Errorf("check %s has no bad spec", c.Name)
+		}
+		if c.Doc == "" {
+			t.Errorf("check %s says nothing about itself", c.Name)
+		}
+	}
+	for name := range seen {
+		if !names[name] {
+			t.Errorf("check %s is not in the table", name)
+		}
+	}
+}
+
+func TestBadFiles(t *testing.T)     { t.Parallel(); runBadSpecs(t, badFiles) }
+func TestBadSequences(t *testing.T) { t.Parallel(); runBadSpecs(t, badSequences) }
+func TestBadArgs(t *testing.T)      { t.Parallel(); runBadSpecs(t, badArgs) }
+func TestBadNodes(t *testing.T)     { t.Parallel(); runBadSpecs(t, badNodes) }
+func TestBadFlows(t *testing.T)     { t.Parallel(); runBadSpecs(t, badFlows) }
+
+// Every field of every table can be noted.
+func TestFieldNamesAreComplete(t *testing.T) {
+	t.Parallel()
+	for _, names := range [][]string{
+		fieldNamesOf(documentFields), fieldNamesOf(sequenceFields), fieldNamesOf(argsFields), fieldNamesOf(argFields),
+		fieldNamesOf(aclFields), fieldNamesOf(nodeFields), fieldNamesOf(nodeArgFields), fieldNamesOf(setFields),
+	} {
+		for _, name := range names {
+			if _, ok := fieldNumbers[name]; !ok {
+				t.Errorf("field %s is not in fieldNames", name)
+			}
+		}
+	}
+}
