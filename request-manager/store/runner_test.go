@@ -1,0 +1,107 @@
+package store
+
+import (
+	"errors"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+func TestRunnersRegisterByHeartbeat(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		first := proto.Runner{ID: "jr-1", URL: "http://jr-1", Host: "h1", PID: 42, Version: "v1", Capacity: 7,
+			Labels: map[string]string{"zone": "a"}}
+		start := f.clock.Now()
+		beat := func(r proto.Runner) bool {
+			t.Helper()
+			drain, err := f.Heartbeat(ctx, r)
+			must(t, err)
+			return drain
+		}
+		beat(first)
+		f.clock.add(time.Second)
+		beat(proto.Runner{ID: "jr-2", URL: "http://jr-2", Draining: true})
+		first.Capacity = 8
+		beat(first)
+		id := f.running(t)
+
+		runners, err := f.Runners(ctx)
+		must(t, err)
+		want1 := first
+		want1.StartedAt, want1.HeartbeatAt = start, f.clock.Now()
+		want1.Running = []proto.RunningChain{{RequestID: id, Epoch: 1}}
+		want2 := proto.Runner{ID: "jr-2", URL: "http://jr-2", Draining: true, Running: []proto.RunningChain{},
+			StartedAt: f.clock.Now(), HeartbeatAt: f.clock.Now()}
+		if d := cmp.Diff([]proto.Runner{want1, want2}, runners); d != "" {
+			t.Errorf("runners (-want +got):\n%s", d)
+		}
+
+		must(t, f.RequestDrain(ctx, "http://jr-1", true))
+		if !beat(first) {
+			t.Error("the runner was not told to drain")
+		}
+		runners, err = f.Runners(ctx)
+		must(t, err)
+		if !runners[0].Draining {
+			t.Error("a runner that was asked to drain is not shown as draining")
+		}
+		must(t, f.RequestDrain(ctx, "jr-1", false))
+		if beat(first) {
+			t.Error("the runner is still told to drain")
+		}
+		must(t, f.RemoveRunner(ctx, "jr-2"))
+		for name, err := range map[string]error{
+			"removed twice":   f.RemoveRunner(ctx, "jr-2"),
+			"drained nothing": f.RequestDrain(ctx, "jr-2", true),
+		} {
+			if !errors.Is(err, ErrNotFound) {
+				t.Errorf("%s: error %v, want ErrNotFound", name, err)
+			}
+		}
+	})
+}
+
+func TestWhatRunsWhere(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		first := f.running(t)
+		since := f.clock.Now()
+		f.clock.add(time.Second)
+		second := f.running(t)
+		f.report(t, proto.ReportItem{RequestID: first, Epoch: 1, FinishedJobs: 1}) // not a hand-over
+		_, err := f.Stop(t.Context(), second)
+		must(t, err)
+		f.inState(t, proto.StateComplete)
+		f.suspended(t)
+
+		want := []Held{
+			{RequestID: first, Epoch: 1, Since: since, RunnerID: "jr-1", URL: "http://jr-1"},
+			{RequestID: second, Epoch: 1, Since: f.clock.Now(), RunnerID: "jr-1", URL: "http://jr-1", StopRequested: true},
+		}
+		running, err := f.RunningRequests(t.Context(), 10)
+		must(t, err)
+		if d := cmp.Diff(want, running); d != "" {
+			t.Errorf("running (-want +got):\n%s", d)
+		}
+		if running, err = f.RunningRequests(t.Context(), 1); err != nil || len(running) != 1 || running[0].RequestID != first {
+			t.Errorf("the oldest that runs: %+v, %v", running, err)
+		}
+		held, err := f.HeldBy(t.Context(), "jr-1")
+		must(t, err)
+		if d := cmp.Diff(want, held); d != "" {
+			t.Errorf("held (-want +got):\n%s", d)
+		}
+		if held, err = f.HeldBy(t.Context(), "jr-2"); err != nil || len(held) != 0 {
+			t.Errorf("held by another: %+v, %v", held, err)
+		}
+		loads, err := f.RunnerLoads(t.Context())
+		must(t, err)
+		if !maps.Equal(loads, map[string]int{"jr-1": 2}) {
+			t.Errorf("loads %v", loads)
+		}
+	})
+}
