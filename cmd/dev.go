@@ -1,0 +1,169 @@
+package cmd
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	jr "github.com/treadle-run/treadle/job-runner/app"
+	rm "github.com/treadle-run/treadle/request-manager/app"
+)
+
+// devFlags are the flags of the verb dev.
+type devFlags struct {
+	listen, data, specs, demo, logLevel string
+}
+
+func (p *program) devVerb() *cobra.Command {
+	var f devFlags
+	c := &cobra.Command{
+		Use:   "dev",
+		Short: "Run everything in one process, to try it",
+		Long: `Runs a Request Manager and a Job Runner in one process, with an embedded database,
+until Ctrl-C. The next time it goes on with the same data. It asks nobody who they
+are: it is for one machine.`,
+		Example: `  treadle dev
+  treadle dev --specs ./specs --listen 127.0.0.1:4000`,
+		Args: takes(0, 0, ""),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return p.dev(c.Context(), f)
+		},
+	}
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:32308", "`host:port` of the API")
+	c.Flags().StringVar(&f.data, "data", ".treadle", "`directory` of the database")
+	c.Flags().StringVar(&f.specs, "specs", "specs", "`directory` with the specs")
+	c.Flags().StringVar(&f.demo, "demo", "", "start a request of this `type`, show how it runs, and go on serving")
+	c.Flags().StringVar(&f.logLevel, "log-level", "warn", "debug, info, warn or error")
+	return c
+}
+
+func (p *program) dev(ctx context.Context, f devFlags) error {
+	if err := checkFree(f.listen); err != nil {
+		return err
+	}
+	rmConfig, jrConfig, err := devConfig(f)
+	if err != nil {
+		return err
+	}
+	defer p.sayEnding(ctx, jrConfig.ShutdownTimeout)()
+
+	// The manager outlives the runner, which hands in what it has.
+	living, stopManager := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopManager()
+	ready := make(chan string, 1)
+	managerEnded := make(chan error, 1)
+	go func() {
+		managerEnded <- rm.Run(living, rmConfig, rm.Deps{
+			Registry: p.registry, Logger: rmConfig.Log.Logger(p.stderr), Version: version(),
+			Ready: func(addr string) { ready <- addr },
+		})
+	}()
+	var addr string
+	select {
+	case addr = <-ready:
+	case err := <-managerEnded:
+		return err
+	case <-ctx.Done():
+		stopManager()
+		return <-managerEnded
+	}
+	jrConfig.RMClient.URL = "http://" + addr
+	return p.devRunner(ctx, f, jrConfig, managerEnded, stopManager)
+}
+
+// devRunner runs the runner beside the manager, until ctx or one of them ends,
+// and then ends the other.
+func (p *program) devRunner(ctx context.Context, f devFlags, cfg jr.Config, managerEnded <-chan error, stopManager func()) error {
+	running, stopRunner := context.WithCancel(ctx)
+	defer stopRunner()
+	ready := make(chan string, 1)
+	runnerEnded := make(chan error, 1)
+	go func() {
+		runnerEnded <- jr.Run(running, cfg, jr.Deps{
+			Registry: p.registry, Logger: cfg.Log.Logger(p.stderr), Version: version(),
+			Ready: func(addr string) { ready <- addr },
+		})
+	}()
+	demoEnded := make(chan struct{})
+	go func() {
+		defer close(demoEnded)
+		select {
+		case <-ready:
+			p.devReady(running, f, cfg.RMClient.URL)
+		case <-running.Done():
+		}
+	}()
+	var managerErr, runnerErr error
+	select {
+	case managerErr = <-managerEnded:
+		stopRunner()
+		runnerErr = <-runnerEnded
+	case runnerErr = <-runnerEnded:
+		stopRunner() // for the demo
+		stopManager()
+		managerErr = <-managerEnded
+	}
+	<-demoEnded
+	return errors.Join(managerErr, runnerErr)
+}
+
+// checkFree says that an address is in use before anything is started or made.
+func checkFree(addr string) error {
+	ln, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is in use: another program, perhaps another treadle dev, listens there; end it, or choose another with --listen", addr)
+	}
+	if err != nil {
+		return usageErrorf("--listen: %v", err)
+	}
+	return ln.Close()
+}
+
+// devConfig makes the configurations of both services, and the data directory
+// with all it needs.
+func devConfig(f devFlags) (rm.Config, jr.Config, error) {
+	rmConfig, jrConfig := rm.Default(), jr.Default()
+	rmConfig.Server.Addr = f.listen
+	rmConfig.Specs.Dir = f.specs
+	rmConfig.SQLite.Path = filepath.Join(f.data, "treadle.db")
+	rmConfig.Secrets.KeyFile = filepath.Join(f.data, "secrets.key")
+	rmConfig.Log.Level = f.logLevel
+	jrConfig.Server.Addr = "127.0.0.1:0"
+	jrConfig.Log.Level = f.logLevel
+	if err := errors.Join(rmConfig.Validate(), jrConfig.Validate()); err != nil {
+		return rmConfig, jrConfig, usageErrorf("%w", err)
+	}
+	if info, err := os.Stat(f.specs); err != nil || !info.IsDir() {
+		return rmConfig, jrConfig, usageErrorf("--specs: there is no directory %s: name the one with your spec files", f.specs)
+	}
+	if err := os.MkdirAll(f.data, 0o700); err != nil {
+		return rmConfig, jrConfig, usageErrorf("--data: %v", err)
+	}
+	return rmConfig, jrConfig, makeKey(rmConfig.Secrets.KeyFile)
+}
+
+// makeKey makes the key that secret args are sealed with, unless there is one.
+func makeKey(path string) error {
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(file, hex.EncodeToString(key))
+	return errors.Join(err, file.Close())
+}

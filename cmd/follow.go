@@ -1,0 +1,147 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/client"
+)
+
+const (
+	// lookEvery is how often what runs now is asked for.
+	lookEvery = time.Second
+	// patience is for how long a Request Manager may be away before waiting ends:
+	// one that is started again is back in less.
+	patience = 2 * time.Minute
+	// namesShown is how many running jobs one line names.
+	namesShown = 3
+)
+
+// news is what happened to a request that is followed: it changed, or the
+// Request Manager is away.
+type news struct {
+	request proto.Request
+	away    error
+}
+
+// follow shows the request until it is in a final state and returns it. It
+// outlives a Request Manager that goes away for a while.
+func (p *program) follow(ctx context.Context, c *client.Client, id string, show *progress) (proto.Request, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	events := make(chan news)
+	ended := make(chan error, 1)
+	go func() { ended <- p.watchOn(ctx, c, id, events) }()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+
+	var r proto.Request
+	var running []string
+	for !r.State.Final() {
+		select {
+		case n := <-events:
+			if n.away != nil {
+				show.note("%s; trying again", clean(message(n.away)))
+				continue
+			}
+			if r = n.request; r.State != proto.StateRunning {
+				running = nil
+			}
+		case <-look.C:
+			if r.State == proto.StateRunning {
+				running = p.runningNames(ctx, c, id, running)
+			}
+		case err := <-ended:
+			cancel()
+			return r, err
+		}
+		if r.ID != "" && !r.State.Final() {
+			show.show(line(r, running))
+		}
+	}
+	cancel()
+	<-ended
+	return r, nil
+}
+
+// watchOn sends what happens to the request to events until ctx ends, and
+// watches again when the connection is lost.
+func (p *program) watchOn(ctx context.Context, c *client.Client, id string, events chan<- news) error {
+	send := func(n news) error {
+		select {
+		case events <- n:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	heard, said := p.now(), false
+	for {
+		err := c.Watch(ctx, id, func(r proto.Request) error {
+			heard, said = p.now(), false
+			return send(news{request: r})
+		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil && (proto.ErrorCode(err) != proto.CodeUnavailable || p.now().Sub(heard) > patience) {
+			return err
+		}
+		if err != nil && !said {
+			said = true
+			if err := send(news{away: err}); err != nil {
+				return err
+			}
+		}
+		if err := pause(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// runningNames returns the names of the jobs that run now; what was known before
+// if they cannot be had: they are no reason to stop waiting.
+func (p *program) runningNames(ctx context.Context, c *client.Client, id string, before []string) []string {
+	s, err := c.Running(ctx, id, "")
+	if err != nil {
+		return before
+	}
+	names := make([]string, len(s.Jobs))
+	for i, j := range s.Jobs {
+		names[i] = clean(j.Name)
+		if j.Status != "" {
+			names[i] += " (" + clean(short(j.Status, 40)) + ")"
+		}
+	}
+	return names
+}
+
+// line is one line about a request that is not final: "RUNNING 3/12 jobs, now:
+// copy, check and 2 more".
+func line(r proto.Request, running []string) string {
+	s := fmt.Sprintf("%s %s jobs", r.State, jobs(r))
+	if r.StopRequested {
+		s += ", stopping"
+	}
+	if len(running) == 0 {
+		return s
+	}
+	if more := len(running) - namesShown; more > 0 {
+		return fmt.Sprintf("%s, now: %s and %d more", s, strings.Join(running[:namesShown], ", "), more)
+	}
+	return s + ", now: " + strings.Join(running, ", ")
+}

@@ -1,0 +1,268 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+func deploySpec(t *testing.T) proto.RequestSpec {
+	t.Helper()
+	var specs []proto.RequestSpec
+	if err := json.Unmarshal([]byte(specList), &specs); err != nil {
+		t.Fatal(err)
+	}
+	return specs[0]
+}
+
+func TestArgsAreReadAsTheSpecSays(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		word string
+		want proto.Values
+		err  string
+	}{
+		{word: "app=shop", want: proto.Values{"app": "shop"}},
+		{word: "app=12", want: proto.Values{"app": "12"}},
+		{word: "app=", want: proto.Values{"app": ""}},
+		{word: "app=a=b", want: proto.Values{"app": "a=b"}},
+		{word: `note={"a": 1}`, want: proto.Values{"note": `{"a": 1}`}},
+		{word: "unknown=5", want: proto.Values{"unknown": "5"}},
+		{word: "unknown:=5", want: proto.Values{"unknown": int64(5)}},
+		{word: `note:={"a": 1}`, want: proto.Values{"note": map[string]any{"a": int64(1)}}},
+		{word: "note:=null", want: proto.Values{"note": nil}},
+		{word: "count=9007199254740993", want: proto.Values{"count": int64(9007199254740993)}},
+		{word: "ratio=1", want: proto.Values{"ratio": int64(1)}},
+		{word: "ratio=1.5", want: proto.Values{"ratio": 1.5}},
+		{word: "dry=true", want: proto.Values{"dry": true}},
+		{word: `hosts=["a", 1]`, want: proto.Values{"hosts": []any{"a", int64(1)}}},
+		{word: "hosts=a, b,", want: proto.Values{"hosts": []any{"a", "b"}}},
+		{word: "hosts=", want: proto.Values{"hosts": []any{}}},
+		{word: `meta={"k": [true]}`, want: proto.Values{"meta": map[string]any{"k": []any{true}}}},
+
+		{word: "app", err: `"app" is no arg: write name=value, or name:=JSON`},
+		{word: "=x", err: `"=x" is no arg: write name=value, or name:=JSON`},
+		{word: "count=many", err: `arg count: "many" is not a whole number`},
+		{word: "count=1.5", err: `arg count: "1.5" is not a whole number`},
+		{word: "count=1 2", err: `arg count: "1 2" is not a whole number`},
+		{word: "ratio=true", err: `arg ratio: "true" is not a number`},
+		{word: "dry=yes", err: `arg dry: "yes" is not true or false`},
+		{word: "hosts=[a]", err: `arg hosts: "[a]" is not a list: write a,b,c, or JSON such as ["a", "b"]`},
+		{word: "meta=[1]", err: `arg meta: "[1]" is not an object: write JSON such as {"a": 1}`},
+		{word: "note:=x", err: `arg note: "x" is not JSON; a text in it needs quotes`},
+	}
+	spec := deploySpec(t)
+	for _, tt := range tests {
+		got, err := parseArgs(spec, []string{tt.word})
+		if tt.err != "" {
+			if err == nil || err.Error() != tt.err {
+				t.Errorf("%s: error %v, want %s", tt.word, err, tt.err)
+			}
+			continue
+		}
+		if d := cmp.Diff(tt.want, got); err != nil || d != "" {
+			t.Errorf("%s: %v\n%s", tt.word, err, d)
+		}
+	}
+	if _, err := parseArgs(spec, []string{"app=a", "app:=1"}); err == nil || err.Error() != "arg app is given twice" {
+		t.Errorf("twice: %v", err)
+	}
+}
+
+func TestStartSendsArgsAndAKeyAndPrintsTheID(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	r := f.treadle(t, "start", "deploy", "app=shop", "count=2", "token=s", "hosts=a,b")
+	if r.code != 0 || r.stdout != id+"\n" {
+		t.Fatalf("exit code %d, stdout %q: %s", r.code, r.stdout, r.stderr)
+	}
+	want := map[string]any{"Type": "deploy", "User": "", "Args": map[string]any{
+		"app": "shop", "count": 2.0, "token": "s", "hosts": []any{"a", "b"},
+	}}
+	if d := cmp.Diff(want, f.created[0]); d != "" {
+		t.Error(d)
+	}
+	if len(f.keys[0]) != 20 {
+		t.Errorf("Idempotency-Key is %q, want an id of its own", f.keys[0])
+	}
+	if f.users[0] != "ada" {
+		t.Errorf("user %q, want that of TREADLE_USER", f.users[0])
+	}
+	f.treadle(t, "start", "hello", "--key", "mine")
+	f.treadle(t, "start", "hello")
+	if f.keys[1] != "mine" || f.keys[2] == f.keys[0] {
+		t.Errorf("keys %q", f.keys)
+	}
+}
+
+func TestStartReadsAFileOfArgs(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	file := filepath.Join(t.TempDir(), "args.json")
+	writeFile(t, file, `{"app": "shop", "count": 3, "token": "t"}`)
+	if r := f.treadle(t, "start", "deploy", "--args-file", file, "count=4"); r.code != 0 {
+		t.Fatal(r.stderr)
+	}
+	env := map[string]string{"TREADLE_ADDR": f.URL}
+	if r := f.treadleWith(t.Context(), env, `{"app": "shop", "count": 3, "token": "t"}`, "start", "deploy", "--args-file", "-"); r.code != 0 {
+		t.Fatal(r.stderr)
+	}
+	for i, want := range []float64{4, 3} {
+		if got := f.created[i]["Args"].(map[string]any)["count"]; got != want {
+			t.Errorf("count is %v, want %v", got, want)
+		}
+	}
+}
+
+func TestStartRefusesBadInputBeforeItStartsAnything(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	list := filepath.Join(dir, "list.json")
+	writeFile(t, list, `["a"]`)
+	null := filepath.Join(dir, "null.json")
+	writeFile(t, null, `null`)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"deploi"}, `there is no request "deploi", did you mean deploy?`},
+		{[]string{"deploy", "app=x"}, "deploy needs count=... token=...; treadle help deploy says what they are"},
+		{[]string{"deploy", "count=x"}, `arg count: "x" is not a whole number`},
+		{[]string{"deploy", "--args-file", list}, "must have one JSON object"},
+		{[]string{"deploy", "--args-file", null}, "must have one JSON object"},
+		{[]string{"deploy", "--args-file", dir + "/none"}, "no such file"},
+	} {
+		f := newFake(t)
+		r := f.treadle(t, append([]string{"start"}, tt.args...)...)
+		if r.code != 2 || len(f.created) != 0 {
+			t.Errorf("%v: exit code %d, %d requests", tt.args, r.code, len(f.created))
+		}
+		has(t, "stderr", r.stderr, "treadle: ", tt.want)
+	}
+}
+
+func TestWaitShowsProgressAndItsExitCodeIsTheResult(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		final int
+		more  string
+		code  int
+		want  string
+	}{
+		{"complete", 3, "", 0, "COMPLETE after 1m30s, 3/3 jobs"},
+		{"fail", 4, `, "reason": "job b (b-2) failed"`, 1, "FAIL after 1m30s, 3/3 jobs: job b (b-2) failed\nsee: treadle log " + id},
+		{"stopped", 6, `, "reason": "stopped by request"`, 1, "STOPPED after 1m30s, 3/3 jobs: stopped by request"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			f.events = []string{
+				requestJSON(1, 0, ""), requestJSON(2, 0, ""), requestJSON(2, 1, ""), requestJSON(2, 1, ""),
+				requestJSON(7, 1, ""), requestJSON(2, 2, `, "stopRequested": true`), requestJSON(tt.final, 3, tt.more),
+			}
+			want := strings.Join([]string{
+				id, "PENDING 0/3 jobs", "RUNNING 0/3 jobs", "RUNNING 1/3 jobs", "SUSPENDED 1/3 jobs", "RUNNING 2/3 jobs, stopping", tt.want, "",
+			}, "\n")
+			r := f.treadle(t, "start", "hello", "--wait")
+			if r.code != tt.code || r.stdout != want {
+				t.Errorf("exit code %d, want %d; stdout:\n%s\nwant:\n%s\nstderr: %s", r.code, tt.code, r.stdout, want, r.stderr)
+			}
+			if w := f.treadle(t, "watch", id); w.stdout != want || w.code != tt.code {
+				t.Errorf("watch: exit code %d:\n%s", w.code, w.stdout)
+			}
+			j := f.treadle(t, "watch", id, "--output", "json")
+			var req proto.Request
+			if err := json.Unmarshal([]byte(j.stdout), &req); err != nil || req.State != proto.State(tt.final) || j.code != tt.code {
+				t.Errorf("watch --output json: exit code %d, %v: %s", j.code, err, j.stdout)
+			}
+		})
+	}
+}
+
+func TestWaitSaysWhatRunsNow(t *testing.T) {
+	t.Parallel()
+	r := proto.Request{State: proto.StateRunning, FinishedJobs: 1, TotalJobs: 9}
+	for _, tt := range []struct {
+		running []string
+		want    string
+	}{
+		{nil, "RUNNING 1/9 jobs"},
+		{[]string{"a"}, "RUNNING 1/9 jobs, now: a"},
+		{[]string{"a", "b", "c"}, "RUNNING 1/9 jobs, now: a, b, c"},
+		{[]string{"a", "b", "c", "d", "e"}, "RUNNING 1/9 jobs, now: a, b, c and 2 more"},
+	} {
+		if got := line(r, tt.running); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
+func TestWaitAsksWhatRuns(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.events, f.hold = []string{requestJSON(2, 1, "")}, true
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &watchWriter{text: "now: b (12s left)", then: cancel}
+	p := &program{stdin: strings.NewReader(""), stdout: out, stderr: &bytes.Buffer{}, now: now,
+		lookup: func(name string) (string, bool) { return f.URL, name == "TREADLE_ADDR" }}
+	if code := p.run(ctx, []string{"watch", id}); code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
+	has(t, "stdout", out.String(), "RUNNING 1/3 jobs, now: b (12s left)\n")
+}
+
+func TestCtrlCLeavesTheRequestRunningAndSaysSo(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.events, f.hold = []string{requestJSON(2, 1, "")}, true
+	ctx, cancel := context.WithCancel(t.Context())
+	var stderr bytes.Buffer
+	out := &watchWriter{text: "RUNNING", then: cancel}
+	p := &program{stdin: strings.NewReader(""), stdout: out, stderr: &stderr, now: now,
+		lookup: func(name string) (string, bool) { return f.URL, name == "TREADLE_ADDR" }}
+	if code := p.run(ctx, []string{"start", "hello", "--wait"}); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	has(t, "stderr", stderr.String(), "request "+id+" goes on", "treadle stop "+id)
+	for _, c := range f.calls {
+		if strings.Contains(c, "/stop") {
+			t.Error("the request was stopped")
+		}
+	}
+}
+
+// watchWriter calls then once it was given a text.
+type watchWriter struct {
+	bytes.Buffer
+	text string
+	then func()
+}
+
+func (w *watchWriter) Write(b []byte) (int, error) {
+	n, err := w.Buffer.Write(b)
+	if strings.Contains(w.String(), w.text) {
+		w.then()
+	}
+	return n, err
+}
+
+func TestWaitOutlivesALostConnection(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	// Every stream ends after one event; the request ends with the third.
+	f.script = [][]string{{requestJSON(2, 1, "")}, {requestJSON(2, 2, "")}, {requestJSON(3, 3, "")}}
+	r := f.treadle(t, "watch", id)
+	if r.code != 0 {
+		t.Errorf("exit code %d: %s", r.code, r.stderr)
+	}
+	has(t, "stdout", r.stdout, "RUNNING 2/3 jobs", "COMPLETE")
+}
