@@ -130,11 +130,7 @@ func uniqueStates(states []proto.State) []proto.State {
 // newest; only if that does not fill the page, the older requests are looked at
 // that finished since, or have not finished: few, or the page would be full.
 func (l *list) since(ctx context.Context) ([]proto.Request, error) {
-	since := l.f.Since.UnixMicro()
-	newer := l.branches()
-	for i := range newer {
-		newer[i].after = since
-	}
+	newer := l.newer()
 	out, err := l.page(ctx, newer, l.f.Limit, l.f.Offset)
 	if err != nil || (l.f.Limit > 0 && uint(len(out)) == l.f.Limit) {
 		return out, err
@@ -152,32 +148,51 @@ func (l *list) since(ctx context.Context) ([]proto.Request, error) {
 			offset = 0
 		}
 	}
+	rest, err := l.page(ctx, l.older(), limit, offset)
+	return append(out, rest...), err
+}
+
+// older returns the parts of a list with Since that were created before it.
+func (l *list) older() []branch {
+	since := l.f.Since.UnixMicro()
 	before := since + 1
 	if !l.f.Until.IsZero() {
 		before = min(before, l.f.Until.UnixMicro())
 	}
-	older := branch{states: l.f.States, index: "requests_finished", before: before}
-	finished, unfinished := older, older
+	b := branch{states: l.f.States, index: "requests_finished", before: before}
+	finished, unfinished := b, b
 	finished.first = func(q *query) { q.add("r.finished_at > ?", since) }
 	unfinished.first = func(q *query) { q.add("r.finished_at IS NULL") }
-	rest, err := l.page(ctx, []branch{finished, unfinished}, limit, offset)
-	return append(out, rest...), err
+	return []branch{finished, unfinished}
+}
+
+// newer returns the parts that were created after Since.
+func (l *list) newer() []branch {
+	branches := l.branches()
+	for i := range branches {
+		branches[i].after = l.f.Since.UnixMicro()
+	}
+	return branches
 }
 
 // page reads a part of the list that the branches make up.
 func (l *list) page(ctx context.Context, branches []branch, limit, offset uint) ([]proto.Request, error) {
-	// The ids come from an index that has all that is needed to choose and order
-	// them; only the rows of the page are read whole.
-	q := l.s.q("SELECT " + requestColumns + " FROM (")
-	l.ids(q, branches, limit, offset)
-	q.add(") page " + l.s.dialect.joinInOrder + " requests r ON r.request_id = page.id ORDER BY page.at DESC, page.id")
 	var out []proto.Request
-	err := q.rows(ctx, l.s.read, func(scan func(...any) error) error {
+	err := l.pageQuery(branches, limit, offset).rows(ctx, l.s.read, func(scan func(...any) error) error {
 		r, err := scanRequest(scan)
 		out = append(out, r)
 		return err
 	})
 	return out, err
+}
+
+// pageQuery gets the ids from an index that has all that is needed to choose and
+// order them; only the rows of the page are read whole.
+func (l *list) pageQuery(branches []branch, limit, offset uint) *query {
+	q := l.s.q("SELECT " + requestColumns + " FROM (")
+	l.ids(q, branches, limit, offset)
+	return q.add(") page " + l.s.dialect.joinInOrder +
+		" requests r ON r.request_id = page.id ORDER BY page.at DESC, page.id")
 }
 
 // count counts what the branches make up, to at most limit.
