@@ -101,8 +101,8 @@ func retryAfter(err error) string {
 func logError(log *slog.Logger, c echo.Context, err error, body proto.ErrorBody) {
 	ctx := c.Request().Context()
 	p, panicked := errors.AsType[*panicError](err)
-	if ctx.Err() != nil && !panicked {
-		log.Debug("the caller went away", "method", c.Request().Method, "route", c.Path(), "err", err)
+	if (ctx.Err() != nil || c.Response().Committed) && !panicked {
+		log.Debug("an answer was not sent in full: the caller went away", "method", c.Request().Method, "route", c.Path(), "err", err)
 		return
 	}
 	attrs := []any{"method", c.Request().Method, "route", c.Path(), "request", body.RequestID, "err", err}

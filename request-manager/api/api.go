@@ -23,7 +23,7 @@ type Config struct {
 	Version string
 	// Secret of the cluster; if set, runners must know it to report.
 	Secret string
-	// BodyLimit is the most bytes of a body of a user (default 8 MiB), RunnerBodyLimit
+	// BodyLimit is the most bytes of a body of a user (default 8 MiB, and room for the args), RunnerBodyLimit
 	// of a runner (512 MiB), ArgsLimit of the args of a request (1 MiB).
 	BodyLimit, RunnerBodyLimit, ArgsLimit int64
 	// Watchers is how many event streams may be open at a time (default 512).
@@ -35,14 +35,14 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.BodyLimit == 0 {
-		c.BodyLimit = 8 << 20
-	}
 	if c.RunnerBodyLimit == 0 {
 		c.RunnerBodyLimit = 512 << 20
 	}
 	if c.ArgsLimit == 0 {
 		c.ArgsLimit = 1 << 20
+	}
+	if c.BodyLimit == 0 {
+		c.BodyLimit = max(8<<20, 2*c.ArgsLimit)
 	}
 	if c.Watchers == 0 {
 		c.Watchers = 512

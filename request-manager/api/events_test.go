@@ -68,7 +68,7 @@ func events(body string) string {
 
 // stream opens a stream that ends with ctx and returns what it brought when it has
 // ended. It must run in a synctest bubble.
-func stream(t *testing.T, ctx context.Context, cfg Config, m Manager) (end func() *httptest.ResponseRecorder) {
+func stream(ctx context.Context, t *testing.T, cfg Config, m Manager) (end func() *httptest.ResponseRecorder) {
 	api := New(cfg, m, quiet(t))
 	w := httptest.NewRecorder()
 	done := make(chan struct{})
@@ -84,7 +84,7 @@ func TestStreamBringsEachChangeAndEndsWithTheRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &watched{state: proto.StatePending, changed: make(chan struct{}, 1)}
-		end := stream(t, t.Context(), Config{}, r.manager())
+		end := stream(t.Context(), t, Config{}, r.manager())
 		start := time.Now()
 		for _, s := range []proto.State{proto.StateRunning, proto.StateRunning, proto.StateComplete} {
 			r.set(s, nil)
@@ -111,7 +111,7 @@ func TestStreamSeesChangesThatNobodyTellsItOf(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &watched{state: proto.StateRunning, changed: make(chan struct{})}
-		end := stream(t, t.Context(), Config{}, r.manager())
+		end := stream(t.Context(), t, Config{}, r.manager())
 		time.AfterFunc(40*time.Second, func() { r.set(proto.StateFail, nil) })
 		start := time.Now()
 		if got := events(end().Body.String()); got != "2 alive alive 4" {
@@ -127,7 +127,7 @@ func TestStreamOutlivesADatabaseThatIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &watched{state: proto.StateRunning, changed: make(chan struct{})}
-		end := stream(t, t.Context(), Config{}, r.manager())
+		end := stream(t.Context(), t, Config{}, r.manager())
 		r.set(proto.StateUnknown, errors.New("away"))
 		time.AfterFunc(10*time.Second, func() { r.set(proto.StateComplete, nil) })
 		if got := events(end().Body.String()); got != "2 3" {
@@ -141,7 +141,7 @@ func TestStreamListensAnewWhenItsChannelIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := make(chan struct{})
 		r := &watched{state: proto.StateRunning, changed: first}
-		end := stream(t, t.Context(), Config{}, r.manager())
+		end := stream(t.Context(), t, Config{}, r.manager())
 		r.mu.Lock()
 		r.changed, r.state = make(chan struct{}, 1), proto.StateSuspended
 		r.mu.Unlock()
@@ -163,11 +163,11 @@ func TestStreamEndsWithItsCallerAndWithTheService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &watched{state: proto.StateRunning, changed: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
-		end := stream(t, ctx, Config{}, r.manager())
+		end := stream(ctx, t, Config{}, r.manager())
 		cancel()
 		end()
 		closing := make(chan struct{})
-		end = stream(t, t.Context(), Config{Closing: closing}, r.manager())
+		end = stream(t.Context(), t, Config{Closing: closing}, r.manager())
 		close(closing)
 		if got := events(end().Body.String()); got != "2" {
 			t.Errorf("got %q", got)
