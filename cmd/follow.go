@@ -46,12 +46,13 @@ func (p *program) follow(ctx context.Context, c *client.Client, id string, show 
 				show.note("%s; trying again", clean(message(n.away)))
 				continue
 			}
-			if r = n.request; r.State != proto.StateRunning {
-				running = nil
+			if n.request.State != proto.StateRunning || n.request.FinishedJobs != r.FinishedJobs {
+				running = nil // until the next look
 			}
+			r = n.request
 		case <-look.C:
 			if r.State == proto.StateRunning {
-				running = p.runningNames(ctx, c, id, running)
+				running = p.runningNames(ctx, c, id, show.tty != nil, running)
 			}
 		case err := <-ended:
 			cancel()
@@ -113,9 +114,11 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// runningNames returns the names of the jobs that run now; what was known before
-// if they cannot be had: they are no reason to stop waiting.
-func (p *program) runningNames(ctx context.Context, c *client.Client, id string, before []string) []string {
+// runningNames returns the names of the jobs that run now, with what they say of
+// themselves if that is wanted: on a terminal, where a new line for each word of
+// theirs costs nothing. It returns what was known before if they cannot be had:
+// they are no reason to stop waiting.
+func (p *program) runningNames(ctx context.Context, c *client.Client, id string, status bool, before []string) []string {
 	s, err := c.Running(ctx, id, "")
 	if err != nil {
 		return before
@@ -123,7 +126,7 @@ func (p *program) runningNames(ctx context.Context, c *client.Client, id string,
 	names := make([]string, len(s.Jobs))
 	for i, j := range s.Jobs {
 		names[i] = clean(j.Name)
-		if j.Status != "" {
+		if status && j.Status != "" {
 			names[i] += " (" + clean(short(j.Status, 40)) + ")"
 		}
 	}

@@ -60,6 +60,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	defer rm.Close()
 	runner := run.New(run.Config{
 		Self: self, Registry: deps.Registry, RM: rm, Logger: deps.Logger, ShutdownTimeout: cfg.ShutdownTimeout,
+		MaxDataSize: cfg.Limits.Data,
 	})
 	handler := api.New(api.Config{
 		Version: deps.Version, BaseURL: self.URL, Secret: string(cfg.Cluster.Secret), Registry: prometheus.NewRegistry(),
