@@ -1,5 +1,7 @@
 package chain
 
+import "slices"
+
 // edges has the neighbours of each vertex of a graph, all in one list.
 type edges struct {
 	at []int32 // where those of vertex i start in to; one more than vertices
@@ -87,7 +89,7 @@ func (e edges) circle(order []int32) []int32 {
 	seen := make(map[int32]int)
 	for {
 		if at, ok := seen[v]; ok {
-			return reversedFrom(path, at)
+			return turned(path[at:])
 		}
 		seen[v] = len(path)
 		path = append(path, v)
@@ -100,10 +102,9 @@ func (e edges) circle(order []int32) []int32 {
 	}
 }
 
-func reversedFrom(path []int32, at int) []int32 {
-	out := make([]int32, 0, len(path)-at)
-	for i := len(path) - 1; i >= at; i-- {
-		out = append(out, path[i])
-	}
-	return out
+// turned returns a circle the other way round, with its least vertex first.
+func turned(circle []int32) []int32 {
+	slices.Reverse(circle)
+	least := slices.Index(circle, slices.Min(circle))
+	return append(circle[least:len(circle):len(circle)], circle[:least]...)
 }

@@ -207,8 +207,8 @@ func (m *model) full(id string) bool {
 	return false
 }
 
-// leave takes the room of members that have ended.
-func (m *model) leave() {
+// active returns the members in which something runs, is ready or waits.
+func (m *model) active() map[string]bool {
 	active := map[string]bool{}
 	for id := range m.jc.Jobs {
 		_, runs := m.running[id]
@@ -218,6 +218,12 @@ func (m *model) leave() {
 			}
 		}
 	}
+	return active
+}
+
+// leave takes the room of members that have ended.
+func (m *model) leave() {
+	active := m.active()
 	for _, members := range m.room {
 		maps.DeleteFunc(members, func(member string, _ bool) bool { return !active[member] })
 	}
@@ -423,14 +429,14 @@ func (m *model) handOver() {
 	for _, g := range m.room {
 		clear(g)
 	}
-	for id := range m.jc.Jobs {
+	active := m.active()
+	for _, id := range m.ordered() {
 		for g, member := range m.memberships(id) {
-			if begun[member] {
+			if begun[member] && active[member] && uint(len(m.room[g])) < m.jc.Parallel[g] {
 				m.room[g][member] = true
 			}
 		}
 	}
-	m.leave()
 }
 
 // done returns the state of a chain that was not stopped.

@@ -1,6 +1,9 @@
 package chain
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -213,17 +216,22 @@ func (c *Chain) clearGroups(q int32) {
 }
 
 // enterBegun gives room to the members of which something ran already and
-// something is left to do.
+// something is left to do, before any other: they had it before the chain was
+// handed over. A graph with an edge out of the middle of a member may have more
+// of them than the limit, because such a member can end and begin again.
 func (c *Chain) enterBegun() {
-	enter := func(m int32) {
-		if c.members[m].active > 0 {
-			c.enter(m)
+	var begun []int32
+	seen := make([]bool, len(c.members))
+	found := func(m int32) {
+		if c.members[m].active > 0 && !seen[m] {
+			seen[m] = true
+			begun = append(begun, m)
 		}
 	}
 	for j := range c.state {
 		s := &c.state[j]
 		if !c.jobs[j].Structural && (s.state != proto.StatePending || s.latest > 0) {
-			c.membersOf(int32(j), enter)
+			c.membersOf(int32(j), found)
 		}
 	}
 	for i := range c.seqs {
@@ -232,8 +240,14 @@ func (c *Chain) enterBegun() {
 		}
 		for q := int32(i); q != none; q = c.seqs[q].parent {
 			if m := c.seqs[q].member; m != none {
-				enter(m)
+				found(m)
 			}
+		}
+	}
+	slices.SortFunc(begun, func(a, b int32) int { return cmp.Compare(c.members[a].first, c.members[b].first) })
+	for _, m := range begun {
+		if g := &c.groups[c.members[m].group]; g.used < g.limit {
+			c.enter(m)
 		}
 	}
 }

@@ -207,8 +207,8 @@ func (s *sim) compare() {
 	}
 }
 
-// replay returns the state that the log alone gives.
-func (s *sim) replay() *proto.SuspendedJobChain {
+// replayed returns the chain that the log alone gives.
+func (s *sim) replayed() *Chain {
 	c, err := New(s.jc)
 	if err != nil {
 		s.t.Fatal(err)
@@ -218,7 +218,7 @@ func (s *sim) replay() *proto.SuspendedJobChain {
 			s.t.Fatalf("replay: %v", err)
 		}
 	}
-	return c.Suspended()
+	return c
 }
 
 // drain ends all that runs.
@@ -243,7 +243,7 @@ func (s *sim) suspend() {
 		s.t.Fatalf("Done after Suspend is %s %v, want %s %v", state, done, want, ok)
 	}
 	sjc := s.c.Suspended()
-	if diff := gocmp.Diff(s.replay(), sjc); diff != "" {
+	if diff := gocmp.Diff(s.replayed().Suspended(), sjc); diff != "" {
 		s.t.Fatalf("the log gives another state than the live chain (-log +live):\n%s", diff)
 	}
 	s.resume(sjc)
@@ -252,7 +252,14 @@ func (s *sim) suspend() {
 // kill loses the runner with all that runs, and what is on its way.
 func (s *sim) kill() {
 	s.running, s.ended = nil, nil
-	s.resume(s.replay())
+	c := s.replayed()
+	if len(s.jc.Parallel) == 0 && rapid.Bool().Draw(s.t, "goes on without a hand-over") {
+		s.c = c
+		s.m.handOver()
+		s.compare()
+		return
+	}
+	s.resume(c.Suspended())
 }
 
 func (s *sim) resume(sjc *proto.SuspendedJobChain) {
@@ -316,7 +323,7 @@ func (s *sim) end() {
 	if got := s.c.JobChain().State; got != state {
 		s.t.Fatalf("JobChain is %s, want %s", got, state)
 	}
-	if diff := gocmp.Diff(s.replay(), s.c.Suspended()); diff != "" {
+	if diff := gocmp.Diff(s.replayed().Suspended(), s.c.Suspended()); diff != "" {
 		s.t.Fatalf("the log gives another state than the live chain (-log +live):\n%s", diff)
 	}
 }
@@ -326,6 +333,9 @@ func (s *sim) end() {
 func genChain(t *rapid.T) *proto.JobChain {
 	jc := &proto.JobChain{RequestID: "req", Jobs: map[string]*proto.Job{}, AdjacencyList: map[string][]string{},
 		Sequences: map[string]*proto.Sequence{}, Parallel: map[string]uint{}}
+	if rapid.Bool().Draw(t, "no groups") {
+		jc.Parallel = nil
+	}
 	seqs := []string{""}
 	for i := range rapid.IntRange(0, 5).Draw(t, "sequences") {
 		id := fmt.Sprintf("s%d", i)
@@ -380,7 +390,7 @@ func genTimeout(t *rapid.T) proto.Duration {
 
 // genGroup draws the group of a member in a sequence; each has one at most.
 func genGroup(t *rapid.T, parent string, limits map[string]uint) string {
-	if rapid.IntRange(0, 1).Draw(t, "in group") == 0 {
+	if limits == nil || rapid.Bool().Draw(t, "no group") {
 		return ""
 	}
 	name := "g " + parent
