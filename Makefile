@@ -20,7 +20,7 @@ help: ## List the targets.
 
 .PHONY: build
 build: ## Build bin/treadle.
-	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/treadle ./cmd/treadle
+	CGO_ENABLED=0 $(GO) build -o $(BIN)/treadle ./cmd/treadle
 
 .PHONY: run
 run: build ## Run RM, JR and SQLite in one process, with the sample requests; Ctrl-C ends it.

@@ -85,11 +85,12 @@ func build(t testing.TB, pkg string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	args := []string{"build", "-o", binary}
+	cgo := "CGO_ENABLED=0" // as the Makefile builds it
 	if os.Getenv("TREADLE_TEST_RACE") == "on" {
-		args = append(args, "-race")
+		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
-	cmd.Dir = RepoDir()
+	cmd.Dir, cmd.Env = RepoDir(), append(os.Environ(), cgo)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build %s: %v\n%s", pkg, err, out)
 	}

@@ -74,7 +74,7 @@ func TestReadmeSpec(t *testing.T) {
 	e.StartJR()
 	id := e.Submit("cleanup", map[string]any{"hosts": "a,b"})
 	e.WaitState(id, proto.StateComplete, time.Minute)
-	if text := e.LogText(id); !strings.Contains(text, "b: removing what is older than 30 days") {
+	if text := e.LogText(id); !strings.Contains(text, "removing what is older than 30 days on b") {
 		t.Errorf("the log is\n%s", text)
 	}
 }

@@ -11,15 +11,15 @@ import (
 
 type panics struct{}
 
-func (panics) Run(context.Context, job.Values) (job.Result, error) { panic("out of luck") }
+func (*panics) Run(context.Context, job.Values) (job.Result, error) { panic("out of luck") }
 
 type panicsAtCreation struct{ panics }
 
-func (panicsAtCreation) Create(context.Context, job.Values) error { panic("out of luck") }
+func (*panicsAtCreation) Create(context.Context, job.Values) error { panic("out of luck") }
 
 func main() {
 	registry := builtin.Registry()
-	registry.Register("panic", func() job.Job { return panics{} })
-	registry.Register("panic-create", func() job.Job { return panicsAtCreation{} })
+	registry.Register("panic", func() job.Job { return &panics{} })
+	registry.Register("panic-create", func() job.Job { return &panicsAtCreation{} })
 	cmd.Main(registry)
 }
