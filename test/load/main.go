@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,6 +33,7 @@ type workload struct {
 type options struct {
 	db       string
 	bin      string
+	callers  []int
 	requests int
 	rows     int
 }
@@ -54,6 +56,18 @@ func main() {
 	flag.StringVar(&o.db, "db", "mariadb", "mariadb or sqlite")
 	flag.StringVar(&o.bin, "bin", "", "treadle binary; default: one is built")
 	flag.IntVar(&o.requests, "requests", 2000, "requests of W1")
+	o.callers = []int{1, 8, 32}
+	flag.Func("callers", "numbers of callers of W1, such as 8,32", func(list string) error {
+		o.callers = nil
+		for one := range strings.SplitSeq(list, ",") {
+			n, err := strconv.Atoi(one)
+			if err != nil {
+				return err
+			}
+			o.callers = append(o.callers, n)
+		}
+		return nil
+	})
 	flag.IntVar(&o.rows, "rows", 1_000_000, "finished requests of W5")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -11,7 +11,7 @@ import (
 
 // throughput is W1.
 func throughput(ctx context.Context, o options, r *report) error {
-	for _, callers := range []int{1, 8, 32} {
+	for _, callers := range o.callers {
 		s, err := start(ctx, o, specsDir)
 		if err != nil {
 			return err
