@@ -1,0 +1,57 @@
+package cmd
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/treadle-run/treadle/config"
+	jr "github.com/treadle-run/treadle/job-runner/app"
+	rm "github.com/treadle-run/treadle/request-manager/app"
+)
+
+var keyRow = regexp.MustCompile("^\\| `([a-z_.]+)` \\| `([A-Z_]+)` \\| (-|`[^`]*`) \\| .")
+
+// documented returns key, variable and default of each row of the table of keys
+// below the heading.
+func documented(t *testing.T, heading string) []string {
+	t.Helper()
+	page, err := os.ReadFile("../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("docs/operate.md has no %q", heading)
+	}
+	section, _, _ = strings.Cut(section, "\n#")
+	var rows []string
+	for l := range strings.SplitSeq(section, "\n") {
+		if m := keyRow.FindStringSubmatch(l); m != nil {
+			rows = append(rows, m[1]+" "+m[2]+" "+strings.Trim(m[3], "`"))
+		}
+	}
+	return rows
+}
+
+func actual(c any) []string {
+	var rows []string
+	for _, k := range config.Keys(c) {
+		rows = append(rows, k.Path+" "+k.Env+" "+orDash(k.Value))
+	}
+	return rows
+}
+
+func TestOperatePageHasEveryKey(t *testing.T) {
+	t.Parallel()
+	rmConfig, jrConfig := rm.Default(), jr.Default()
+	if d := cmp.Diff(actual(&rmConfig), documented(t, "### Request Manager")); d != "" {
+		t.Errorf("Request Manager (-struct +page):\n%s", d)
+	}
+	if d := cmp.Diff(actual(&jrConfig), documented(t, "### Job Runner")); d != "" {
+		t.Errorf("Job Runner (-struct +page):\n%s", d)
+	}
+}
