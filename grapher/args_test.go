@@ -204,3 +204,36 @@ func TestSecretTexts(t *testing.T) {
 		}
 	}
 }
+
+// The rules of a sequence's args hold for what nodes give to it, too.
+func TestBuildChecksArgsOfCalledSequences(t *testing.T) {
+	t.Parallel()
+	specs, problems := Parse(map[string][]byte{"a.yaml": []byte(`
+sequences:
+  s:
+    request: true
+    args: {required: [{name: x}]}
+    nodes:
+      a: {category: sequence, type: typed, args: [{expected: n, given: x}]}
+  typed:
+    args: {optional: [{name: n, type: float, default: 1}]}
+    nodes: {j: {category: job, type: noop, args: [{expected: n}]}}
+`)}, Options{Registry: buildRegistry(nil)})
+	if specs == nil {
+		t.Fatal(showProblems(problems))
+	}
+	_, err := specs.Build(t.Context(), "r", "s", proto.Values{"x": "many"}, nil)
+	want := "sequence s, node a (a.yaml:7): arg n of sequence typed must be a number (float), not the string `many`"
+	if e, ok := errors.AsType[*proto.Error](err); !ok || e.Code != proto.CodeUnprocessable || e.Message != want {
+		t.Errorf("Build: %v", err)
+	}
+	chain, err := specs.Build(t.Context(), "r", "s", proto.Values{"x": int64(2)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range chain.Jobs {
+		if j.Args["n"] != 2.0 {
+			t.Errorf("the job has n %v, want the float 2", j.Args["n"])
+		}
+	}
+}

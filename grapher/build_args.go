@@ -89,15 +89,32 @@ func (b *builder) complete(s *visit, n *Node, inner *visit) error {
 		if _, ok := inner.args[a.Name]; !ok {
 			return b.fail(s, n, inner.args, "sequence %s requires arg %s, which is not given", inner.plan.Name, a.Name)
 		}
+		if err := b.accept(s, n, inner, a); err != nil {
+			return err
+		}
 	}
 	for _, a := range inner.plan.Args.Optional {
 		if _, ok := inner.args[a.Name]; !ok {
 			inner.args[a.Name] = a.Default
+			continue
+		}
+		if err := b.accept(s, n, inner, a); err != nil {
+			return err
 		}
 	}
 	for _, a := range inner.plan.Args.Static {
 		inner.args[a.Name] = a.Default
 	}
+	return nil
+}
+
+// accept holds an arg that the node gives to what the called sequence allows.
+func (b *builder) accept(s *visit, n *Node, inner *visit, a *Arg) error {
+	value, err := a.accept(inner.args[a.Name])
+	if err != nil {
+		return b.fail(s, n, inner.args, "arg %s of sequence %s %s", a.Name, inner.plan.Name, err)
+	}
+	inner.args[a.Name] = value
 	return nil
 }
 

@@ -134,6 +134,20 @@ func checkMissingArg(p *pass, _ *Sequence, n *Node) {
 	}
 }
 
+func checkBadValue(p *pass, _ *Sequence, n *Node) {
+	for _, callee := range p.callees(n) {
+		for _, a := range n.Args {
+			taker, ok := callee.Arg(a.Expected)
+			if !ok || !a.HasValue || slices.Contains(callee.Args.Static, taker) {
+				continue
+			}
+			if _, err := taker.accept(a.Value); err != nil {
+				p.problem(a.fields.line("value", a.Line), "arg %s of sequence %s %s", quote(a.Expected), quote(callee.Name), err)
+			}
+		}
+	}
+}
+
 func checkExtraArg(p *pass, _ *Sequence, n *Node) {
 	callees := p.callees(n)
 	if len(callees) == 0 {

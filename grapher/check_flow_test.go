@@ -5,6 +5,8 @@ const (
 	usesY = "  use: {category: job, type: noop, args: [{expected: y}], deps: [a]}"
 )
 
+const typedSequence = "  typed: {args: {required: [{name: n, type: int, enum: [1, 2]}]}, " + oneNode + "}\n"
+
 var badFlows = []badSpec{
 	{check: "missing-arg", where: "s/a", message: "sequence `callee` requires arg `need`, and the node does not give it", spec: node("category: sequence, type: callee")},
 	{check: "missing-arg", where: "s/a", message: "sequence `callee` requires arg `need`, and the node does not give it", spec: node("category: sequence, type: callee, args: [{expected: may, given: x}]")},
@@ -14,6 +16,11 @@ var badFlows = []badSpec{
 		spec: node("category: sequence, type: callee, args: [{expected: need, given: x}], sets: [{arg: ot}]")},
 	{check: "missing-set", where: "s/a", message: "sequence `noop`, which the node may call, does not set arg `out`",
 		spec: node("category: conditional, if: x, eq: {v: callee, default: noop}, args: [{expected: need, given: x}], sets: [{arg: out}]")},
+
+	{check: "bad-value", where: "s/a", message: "arg `n` of sequence `typed` must be a whole number (int), not the string `many`",
+		spec: node("category: sequence, type: typed, args: [{expected: n, value: many}]") + typedSequence},
+	{check: "bad-value", where: "s/a", message: "arg `n` of sequence `typed` must be one of `1`, `2`, not 3",
+		spec: node("category: conditional, if: x, eq: {default: noop, v: typed}, args: [{expected: n, value: 3}]") + typedSequence},
 
 	// no node sets it
 	{check: "arg-not-set", where: "s/a", message: "arg `zz` is not set: it is no arg of the sequence, and no node before sets it", spec: node("category: job, type: noop, args: [{expected: zz}]")},

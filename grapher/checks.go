@@ -75,6 +75,7 @@ var checks = []check{
 	{Check: Check{"acl-op", SeverityError, "An `acl` entry has an unknown op."}, sequence: checkACLOp},
 
 	{Check: Check{"missing-arg", SeverityError, "A node does not give a required arg of the sequence that it calls."}, node: checkMissingArg},
+	{Check: Check{"bad-value", SeverityError, "A literal does not fit the `type`, `enum` or `pattern` of the arg that it is given to."}, node: checkBadValue},
 	{Check: Check{"missing-set", SeverityError, "A node sets an arg that a sequence which it may call does not set."}, node: checkMissingSet},
 	{Check: Check{"arg-not-set", SeverityError, "A node uses an arg that is not surely set before it on every path."}, sequence: checkArgNotSet},
 	{Check: Check{"parallel-sets", SeverityError, "Two nodes that may run in parallel set the same arg."}, sequence: checkParallelSets},
