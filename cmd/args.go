@@ -121,7 +121,7 @@ func (p *program) readArgsFile(path string) (proto.Values, error) {
 		if err != nil {
 			return nil, usageErrorf("--args-file: %v", err)
 		}
-		defer f.Close()
+		defer f.Close() //nolint:errcheck // it was only read
 		in = f
 	}
 	b, err := io.ReadAll(io.LimitReader(in, maxArgsFile+1))

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"os"
 	"strings"
@@ -24,7 +23,7 @@ type session struct {
 }
 
 // onTerminal runs the program with all its streams on a terminal.
-func onTerminal(t *testing.T, ctx context.Context, f *fake, args ...string) *session {
+func onTerminal(t *testing.T, f *fake, args ...string) *session {
 	t.Helper()
 	user, tty, err := pty.Open()
 	if err != nil {
@@ -34,7 +33,7 @@ func onTerminal(t *testing.T, ctx context.Context, f *fake, args ...string) *ses
 	p := &program{stdin: tty, stdout: tty, stderr: tty, registry: builtin.Registry(), now: now,
 		lookup: func(name string) (string, bool) { return f.URL, name == "TREADLE_ADDR" }}
 	go func() {
-		s.code <- p.run(ctx, args)
+		s.code <- p.run(t.Context(), args)
 		tty.Close()
 	}()
 	t.Cleanup(func() { user.Close() })
@@ -65,7 +64,7 @@ func (s *session) enter(text string) {
 func TestStartAsksForMissingArgs(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	s := onTerminal(t, t.Context(), f, "start", "deploy")
+	s := onTerminal(t, f, "start", "deploy")
 	s.expect("app (What to deploy) [matches ^[a-z]+$]: ")
 	s.enter("shop\n")
 	s.expect("count (How many) [int]: ")
@@ -91,7 +90,7 @@ func TestStartAsksForMissingArgs(t *testing.T) {
 func TestEndOfInputWhileAskedIsBadInput(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	s := onTerminal(t, t.Context(), f, "start", "deploy")
+	s := onTerminal(t, f, "start", "deploy")
 	s.expect("]: ")
 	s.enter("\x04") // Ctrl-D
 	s.expect("no value for arg app")
@@ -104,7 +103,7 @@ func TestProgressIsOneLineOnATerminal(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.events = []string{requestJSON(2, 0, ""), requestJSON(2, 1, ""), requestJSON(3, 3, "")}
-	s := onTerminal(t, t.Context(), f, "watch", id)
+	s := onTerminal(t, f, "watch", id)
 	s.expect("COMPLETE")
 	if code := <-s.code; code != 0 {
 		t.Errorf("exit code %d", code)

@@ -47,7 +47,7 @@ are: it is for one machine.`,
 }
 
 func (p *program) dev(ctx context.Context, f devFlags) error {
-	if err := checkFree(f.listen); err != nil {
+	if err := checkFree(ctx, f.listen); err != nil {
 		return err
 	}
 	rmConfig, jrConfig, err := devConfig(f)
@@ -117,8 +117,8 @@ func (p *program) devRunner(ctx context.Context, f devFlags, cfg jr.Config, mana
 }
 
 // checkFree says that an address is in use before anything is started or made.
-func checkFree(addr string) error {
-	ln, err := net.Listen("tcp", addr)
+func checkFree(ctx context.Context, addr string) error {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use: another program, perhaps another treadle dev, listens there; end it, or choose another with --listen", addr)
 	}

@@ -55,12 +55,12 @@ func loadFile(path string, v reflect.Value) []error {
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	var doc yaml.Node
-	if err := dec.Decode(&doc); err == io.EOF {
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return nil
 	} else if err != nil {
 		return []error{syntaxError(path, err)}
 	}
-	if err := dec.Decode(new(yaml.Node)); err != io.EOF {
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return []error{fmt.Errorf("%s: has more than one YAML document", path)}
 	}
 	d := decoder{file: path}
@@ -73,7 +73,7 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration file: %w", err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	b, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("configuration file: %w", err)

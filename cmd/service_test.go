@@ -1,0 +1,140 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/treadle-run/treadle/job/builtin"
+)
+
+func TestServicesRefuseBadConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "c.yaml")
+	writeFile(t, file, "server:\n  adr: x\n")
+	for _, tt := range []struct {
+		args string
+		env  map[string]string
+		want string
+	}{
+		{"request-manager --config " + file, nil, file + `:2: unknown key "server.adr", did you mean "server.addr"?`},
+		{"job-runner", map[string]string{"TREADLE_CONFIG": file}, file + `:2: unknown key "server.adr"`},
+		{"request-manager", nil, "no database: set mysql.dsn, or sqlite.path for an embedded one"},
+		{"request-manager", map[string]string{"TREADLE_MYSQL_DSN": "u:hunter2@x"}, "mysql.dsn: expected user:password@tcp(host:port)/database"},
+		{"job-runner", map[string]string{"TREADLE_SHUTDOWN_TIMEOUT": "soon"}, "environment variable TREADLE_SHUTDOWN_TIMEOUT: "},
+		{"job-runner", map[string]string{"TREADLE_SERVER_ADDR": "0.0.0.0:0"}, "set cluster.secret"},
+		{"migrate up", nil, "no database"},
+		{"request-manager x", nil, "too many arguments"},
+	} {
+		r := (&fake{}).treadleWith(t.Context(), tt.env, "", strings.Fields(tt.args)...)
+		if r.code != 2 {
+			t.Errorf("%s: exit code %d, want 2", tt.args, r.code)
+		}
+		has(t, tt.args, r.stderr, "treadle: ", tt.want)
+		if strings.Contains(r.stderr, "hunter2") {
+			t.Errorf("the error has the password: %s", r.stderr)
+		}
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"TREADLE_SQLITE_PATH": filepath.Join(t.TempDir(), "t.db")}
+	migrate := func(step string) result { return (&fake{}).treadleWith(t.Context(), env, "", "migrate", step) }
+	if r := migrate("status"); r.code != 1 || !strings.Contains(r.stdout, "to be migrated") {
+		t.Errorf("a new database: exit code %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	for _, step := range []string{"up", "up", "status"} {
+		if r := migrate(step); r.code != 0 || !strings.Contains(r.stdout, "up to date") {
+			t.Errorf("migrate %s: exit code %d: %s%s", step, r.code, r.stdout, r.stderr)
+		}
+	}
+}
+
+// lines is a writer that tells when it was given a text.
+type lines struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	await string
+	found chan struct{}
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, err := l.text.Write(b)
+	if l.await != "" && strings.Contains(l.text.String(), l.await) {
+		l.await = ""
+		close(l.found)
+	}
+	return n, err
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// freeAddr is a loopback address that was free a moment ago.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+func TestDevRunsARequestAndGoesOnWithTheSameData(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	for run := range 2 {
+		addr := freeAddr(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		stdout, stderr := &bytes.Buffer{}, &lines{await: "Try next", found: make(chan struct{})}
+		p := &program{stdin: strings.NewReader(""), stdout: stdout, stderr: stderr, registry: builtin.Registry(), now: now,
+			lookup: func(string) (string, bool) { return "", false }}
+		code := make(chan int, 1)
+		go func() {
+			code <- p.run(ctx, []string{"dev", "--listen", addr, "--data", data, "--specs", "../specs", "--demo", "hello"})
+		}()
+		select {
+		case <-stderr.found:
+		case c := <-code:
+			t.Fatalf("ended with %d: %s", c, stderr)
+		}
+		env := map[string]string{"TREADLE_ADDR": "http://" + addr}
+		find := (&fake{}).treadleWith(t.Context(), env, "", "find", "--type", "hello", "--state", "COMPLETE")
+		if got := strings.Count(find.stdout, "5/5"); got != run+1 {
+			t.Errorf("run %d: %d requests are COMPLETE, want %d:\n%s%s", run, got, run+1, find.stdout, find.stderr)
+		}
+		busy := (&fake{}).treadleWith(t.Context(), nil, "", "dev", "--listen", addr, "--data", data)
+		if busy.code != 1 {
+			t.Errorf("a busy port: exit code %d", busy.code)
+		}
+		has(t, "a busy port", busy.stderr, "treadle: "+addr+" is in use", "--listen")
+		cancel()
+		if c := <-code; c != 0 {
+			t.Errorf("ended with %d: %s", c, stderr)
+		}
+		has(t, "stdout", stdout.String(), "COMPLETE after", "Goodbye, world.")
+		has(t, "stderr", stderr.String(), "listens at http://"+addr, "curl -s -X POST http://"+addr+"/api/v1/requests")
+	}
+}
+
+func TestDevNeedsSpecs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := (&fake{}).treadleWith(t.Context(), nil, "", "dev", "--listen", freeAddr(t), "--data", filepath.Join(dir, "data"), "--specs", filepath.Join(dir, "none"))
+	if r.code != 2 {
+		t.Errorf("exit code %d", r.code)
+	}
+	has(t, "stderr", r.stderr, "--specs: there is no directory")
+}
