@@ -156,7 +156,7 @@ func after(ids []string) string {
 }
 
 func jobRetry(j *proto.Job) string {
-	s := retryText(j.Retry, j.RetryWait)
+	s := retryText(j.Retry, j.RetryWait, j.RetryBackoff, j.RetryWaitMax)
 	if j.Timeout != 0 {
 		s += ", timeout " + j.Timeout.String()
 	}
@@ -199,7 +199,7 @@ func (p *program) graphSequences(jc *proto.JobChain) error {
 	t := newTable(p.stdout, "SEQUENCE", "FIRST JOB", "RETRY", "TIMEOUT", "PARALLEL")
 	for _, id := range ids {
 		s := jc.Sequences[id]
-		t.row(sequencePath(jc, id), id, retryText(s.Retry, s.RetryWait), orDash(s.Timeout.String()), parallel(jc, s.Group))
+		t.row(sequencePath(jc, id), id, retryText(s.Retry, s.RetryWait, s.RetryBackoff, s.RetryWaitMax), orDash(s.Timeout.String()), parallel(jc, s.Group))
 	}
 	return t.flush()
 }

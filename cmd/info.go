@@ -97,18 +97,24 @@ func (p *program) infoJobs(jc *proto.JobChain) error {
 	t := newTable(p.stdout, "JOB", "NAME", "TYPE", "STATE", "RETRY")
 	for _, l := range levels(jc) {
 		if j := l.job; !j.Structural {
-			t.row(j.ID, j.Name, j.Type, j.State.String(), retryText(j.Retry, j.RetryWait))
+			t.row(j.ID, j.Name, j.Type, j.State.String(), retryText(j.Retry, j.RetryWait, j.RetryBackoff, j.RetryWaitMax))
 		}
 	}
 	return t.flush()
 }
 
-func retryText(retry uint, wait proto.Duration) string {
+// retryText says how often something is tried again, and how long it waits: "3,
+// every 5s", "3, after 5s x2 up to 1m0s".
+func retryText(retry uint, wait proto.Duration, backoff float64, most proto.Duration) string {
 	switch {
 	case retry == 0:
 		return dash
 	case wait == 0:
 		return fmt.Sprint(retry)
+	case backoff == 0:
+		return fmt.Sprintf("%d, every %s", retry, wait)
+	case most == 0:
+		return fmt.Sprintf("%d, after %s x%g", retry, wait, backoff)
 	}
-	return fmt.Sprintf("%d, every %s", retry, wait)
+	return fmt.Sprintf("%d, after %s x%g up to %s", retry, wait, backoff, most)
 }
