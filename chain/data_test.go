@@ -16,9 +16,10 @@ func (p *play) sees(id string, want proto.Values) {
 	}
 }
 
-// z --> b --> d
+// The first job has the last id:
 //
-//	\-> c --/
+//	z --> b --> d
+//	  \-> c --/
 func TestDataComesInTheOrderOfJobIDs(t *testing.T) {
 	t.Parallel()
 	for _, handOver := range []bool{false, true} {

@@ -8,9 +8,10 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// a --> b --> d
+// A diamond:
 //
-//	\-> c --/
+//	a --> b --> d
+//	  \-> c --/
 func diamond(edit func(jc *proto.JobChain)) *proto.JobChain {
 	return graphOf("a -> b -> d\na -> c -> d", edit)
 }
@@ -246,9 +247,10 @@ func TestSuspendedChainThatEndsByItself(t *testing.T) {
 	}
 }
 
-// a --> b --> d
+// A diamond:
 //
-//	\-> c --/
+//	a --> b --> d
+//	  \-> c --/
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, diamond(func(jc *proto.JobChain) {

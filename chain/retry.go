@@ -136,20 +136,36 @@ func (c *Chain) restart(q int32, e *proto.JobLog) {
 	s.runs++
 	s.restarted = c.entries
 	s.notBefore = until(e.FinishedAt, c.sequenceWait(q))
-	s.oldRuns = 0
 	delete(c.held, q)
-	for j := range c.running {
-		if c.around(q, j) {
-			c.running[j] = q
-			s.oldRuns++
-		}
-	}
+	s.oldRuns = c.markOldRuns(q)
 	c.clearGroups(q)
 	for _, j := range c.jobsIn(q) {
 		if c.state[j].prevs == 0 && c.state[j].place == placeNone {
 			c.reach(j)
 		}
 	}
+}
+
+// markOldRuns has sequence q wait for the jobs of it that run, and counts them.
+func (c *Chain) markOldRuns(q int32) int32 {
+	n := int32(0)
+	jobs := c.jobsIn(q)
+	if len(jobs) < len(c.running) {
+		for _, j := range jobs {
+			if _, runs := c.running[j]; runs {
+				c.running[j] = q
+				n++
+			}
+		}
+		return n
+	}
+	for j := range c.running {
+		if c.around(q, j) {
+			c.running[j] = q
+			n++
+		}
+	}
+	return n
 }
 
 // rewind makes every job in a sequence PENDING and takes back what followed from

@@ -302,3 +302,56 @@ func TestNothingStartsInASequenceThatTimedOut(t *testing.T) {
 	p.handOver()
 	p.next("")
 }
+
+//	seq[ a, b ]     x --> b; seq may take 10 s
+//
+// The entry of b comes first, but a started first: the timeout counts from a.
+func TestReplayFindsWhenASequenceStarted(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, graphOf("a\nx -> b", func(jc *proto.JobChain) {
+		jc.Sequences["seq"] = &proto.Sequence{Name: "seq", Parent: "main", Timeout: proto.Duration(10 * time.Second)}
+		jc.Jobs["b"].Retry, jc.Jobs["b"].RetryWait = 1, proto.Duration(time.Hour)
+		move(jc, "seq", "a", "b")
+	}))
+	p.next("a x")
+	p.at(3).completes("x")
+	p.next("b")
+	p.at(4).fails("b")
+	p.at(5).completes("a")
+	p.wakes(10)
+	c, err := New(p.jc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.log {
+		if err := c.Apply(&p.log[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.c = c
+	p.wakes(10)
+	p.at(9.9).next("")
+	p.at(10).next("b")
+	p.timesOut("b", "seq")
+	p.done(proto.StateFail)
+}
+
+// main[ s0[ a0 ], s1[ a1 ], ... ]     all run; each fails and starts again
+func TestManySequencesStartAgainWhileManyJobsRun(t *testing.T) {
+	t.Parallel()
+	const n = 2000
+	jc := plainJobs(n)
+	for id := range jc.Jobs {
+		jc.Sequences["s"+id] = &proto.Sequence{Name: "s", Parent: "main", Retry: 1}
+		move(jc, "s"+id, id)
+	}
+	p := newPlay(t, jc)
+	starts := p.c.Next(p.now)
+	for _, s := range starts {
+		p.starts[s.Job.ID] = s
+		p.fails(s.Job.ID)
+	}
+	if again := p.c.Next(p.now); len(starts) != n || len(again) != n || again[0].Run != 1 {
+		t.Fatalf("%d jobs start, then %d", len(starts), len(again))
+	}
+}
