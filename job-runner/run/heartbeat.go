@@ -19,7 +19,6 @@ type heartbeat struct {
 
 	mu    sync.Mutex
 	until time.Time // the lease; zero before the first answer
-	lease time.Duration
 }
 
 // now asks for a heartbeat at once.
@@ -37,23 +36,13 @@ func (h *heartbeat) leased() bool {
 	return time.Now().Before(h.until)
 }
 
-// heard extends the lease: an RM answered something that was sent then.
-func (h *heartbeat) heard(sentAt time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if until := sentAt.Add(h.lease); until.After(h.until) {
-		h.until = until
-	}
-}
-
 func (h *heartbeat) run(ctx context.Context) {
 	tick := time.NewTicker(h.every)
 	defer tick.Stop()
-	expire := time.NewTimer(time.Hour)
-	expire.Stop()
+	expire := stoppedTimer()
 	defer expire.Stop()
 	answers := make(chan error, 1)
-	lost := false
+	lost, again := false, false
 	h.send(ctx, answers)
 	sending := true
 	for {
@@ -69,23 +58,26 @@ func (h *heartbeat) run(ctx context.Context) {
 			if left := h.left(); left > 0 {
 				expire.Reset(left)
 			}
+			if again { // there is news since that one was sent
+				h.now()
+			}
 		case <-tick.C:
 			if !sending {
 				h.send(ctx, answers)
 				sending = true
 			}
 		case <-h.beat:
-			if !sending {
+			if again = sending; !sending {
 				h.send(ctx, answers)
 				sending = true
 			}
 		case <-expire.C:
-			if left := h.left(); left > 0 { // a report was answered meanwhile
+			if left := h.left(); left > 0 { // an answer came at this moment
 				expire.Reset(left)
 				break
 			}
 			lost = true
-			n := h.runner.suspendAll("no request manager answered for the length of the lease")
+			n := h.runner.suspendAll("no request manager answered for the length of the lease", true)
 			h.log.Error("the lease is over: no request manager answered; suspending all job chains", "chains", n)
 		case <-ctx.Done():
 			if sending {
@@ -118,8 +110,10 @@ func (h *heartbeat) send(ctx context.Context, answers chan<- error) {
 
 func (h *heartbeat) answered(sentAt time.Time, a proto.HeartbeatAnswer) {
 	h.mu.Lock()
-	h.lease = time.Duration(a.Lease)
+	// The lease runs from when the heartbeat was sent: the RM noted it later.
+	if until := sentAt.Add(time.Duration(a.Lease)); until.After(h.until) {
+		h.until = until
+	}
 	h.mu.Unlock()
-	h.heard(sentAt)
 	h.runner.obey(a)
 }

@@ -25,12 +25,15 @@ const (
 type command struct {
 	mode mode
 	why  string
+	// patient commands wait for jobs as long as these take: the process lives on, so
+	// that a job that was given up would run beside its next try elsewhere.
+	patient bool
 }
 
-// ack says what became of an item that the loop gave to the reporter.
+// ack says what became of what the loop gave to the reporter, since it looked last.
 type ack struct {
-	entries int    // how many entries are durable
-	end     bool   // the item had the end of the chain
+	entries int    // how many entries became durable
+	end     bool   // the end of the chain is durable
 	refused string // why the chain is not ours any more; "" if it is
 }
 
@@ -49,15 +52,15 @@ type chainRun struct {
 	secrets proto.Masker
 	log     *slog.Logger
 
-	// kick tells the loop to look again: at wanted, or at what may start.
+	// kick tells the loop to look again: at wanted, at acks, or at what may start.
 	kick chan struct{}
-	acks chan ack
 	// results has room for every job of the chain, so that no job ever waits to
 	// tell that it ended, not even one that was given up.
 	results chan *tryResult
 
 	mode    mode
 	why     string // of the mode
+	patient bool   // jobs are not given up
 	nextSeq uint64 // of the next entry
 	// reported are entries on their way; the first applied of them stand in the
 	// chain already.
@@ -70,6 +73,9 @@ type chainRun struct {
 	mu     sync.Mutex
 	live   map[string]*try // by job id
 	wanted command         // the mode to go on to
+	acks   ack
+
+	refused bool // the reporter's, under its lock: nothing more is reported
 }
 
 func newChainRun(r *Runner, id string, epoch uint64, c *chain.Chain, secrets []string) *chainRun {
@@ -81,7 +87,6 @@ func newChainRun(r *Runner, id string, epoch uint64, c *chain.Chain, secrets []s
 		secrets: proto.NewMasker(secrets),
 		log:     r.log.With("request", id, "epoch", epoch),
 		kick:    make(chan struct{}, 1),
-		acks:    make(chan ack, 4), // at most two items of a chain are on their way
 		results: make(chan *tryResult, c.TotalJobs()),
 		nextSeq: c.Entries(),
 		live:    map[string]*try{},
@@ -91,8 +96,21 @@ func newChainRun(r *Runner, id string, epoch uint64, c *chain.Chain, secrets []s
 // command asks the loop to go on to a mode; it never blocks and is never lost.
 func (c *chainRun) command(cmd command) {
 	c.mu.Lock()
-	if cmd.mode > c.wanted.mode {
+	// A shutdown goes on to the mode of a drain, but has no time to be patient.
+	if cmd.mode > c.wanted.mode || cmd.mode == c.wanted.mode && c.wanted.patient && !cmd.patient {
 		c.wanted = cmd
+	}
+	c.mu.Unlock()
+	c.look()
+}
+
+// acknowledge tells the loop what became of an item; it never blocks.
+func (c *chainRun) acknowledge(a ack) {
+	c.mu.Lock()
+	c.acks.entries += a.entries
+	c.acks.end = c.acks.end || a.end
+	if c.acks.refused == "" {
+		c.acks.refused = a.refused
 	}
 	c.mu.Unlock()
 	c.look()
@@ -123,11 +141,10 @@ func (c *chainRun) loop(ctx context.Context) {
 		select {
 		case res := <-c.results:
 			c.ended(res)
-		case a := <-c.acks:
-			if c.acked(a) {
+		case <-c.kick:
+			if c.acked() {
 				return
 			}
-		case <-c.kick:
 			c.follow(stopJobs)
 		case <-c.giveUp.C:
 			c.giveUpJobs()
@@ -240,11 +257,17 @@ func (c *chainRun) settle() bool {
 }
 
 // acked applies what is durable now; it reports whether the loop is over.
-func (c *chainRun) acked(a ack) bool {
+func (c *chainRun) acked() bool {
+	c.mu.Lock()
+	a := c.acks
+	c.acks = ack{}
+	c.mu.Unlock()
 	if a.refused != "" {
-		c.log.Warn("job chain dropped", "why", a.refused)
-		c.mode = modeDropped
-		return c.alive() == 0
+		c.command(command{mode: modeDropped, why: a.refused})
+		return false
+	}
+	if a.end {
+		return true
 	}
 	for i, e := range c.reported[:a.entries] {
 		if i >= c.applied {
@@ -253,7 +276,7 @@ func (c *chainRun) acked(a ack) bool {
 	}
 	c.applied = max(c.applied-a.entries, 0)
 	c.reported = c.reported[a.entries:]
-	return a.end
+	return false
 }
 
 // follow goes on to the wanted mode, unless the loop is past it.
@@ -261,10 +284,15 @@ func (c *chainRun) follow(stopJobs context.CancelCauseFunc) {
 	c.mu.Lock()
 	cmd := c.wanted
 	c.mu.Unlock()
+	if cmd.mode == c.mode && c.patient && !cmd.patient {
+		c.patient = false
+		c.giveUp.Reset(c.r.cfg.StopTimeout)
+		return
+	}
 	if cmd.mode <= c.mode || c.ending && cmd.mode != modeDropped {
 		return
 	}
-	c.mode, c.why = cmd.mode, cmd.why
+	c.mode, c.why, c.patient = cmd.mode, cmd.why, cmd.patient
 	c.log.Info("ending", "why", cmd.why, "running", c.alive())
 	switch cmd.mode {
 	case modeSuspending:
@@ -274,7 +302,9 @@ func (c *chainRun) follow(stopJobs context.CancelCauseFunc) {
 	case modeRunning:
 	}
 	stopJobs(errStopped)
-	c.giveUp.Reset(c.r.cfg.StopTimeout)
+	if !c.patient {
+		c.giveUp.Reset(c.r.cfg.StopTimeout)
+	}
 }
 
 // giveUpJobs takes jobs that did not end in time for stopped.

@@ -1,9 +1,11 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,8 +15,7 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// How much one batch may have. A chain's item is never split, so that a batch may
-// be larger by what one chain has to say.
+// How much one batch may have; it may be larger by one entry.
 const (
 	maxBatchItems = 500
 	maxBatchBytes = 4 << 20
@@ -33,8 +34,7 @@ type reporter struct {
 	order   []*chainRun
 	wake    chan struct{}
 	bytes   atomic.Int64 // of entries that are not durable yet
-	heard   func(sentAt time.Time)
-	room    func() // called when full() is no longer true
+	room    func()       // called when full() is no longer true
 }
 
 func newReporter(rm RequestManager, runnerID string, limit int64, log *slog.Logger) *reporter {
@@ -52,8 +52,13 @@ func (p *reporter) full() bool { return p.bytes.Load() > p.limit }
 // It does not block: a chain has at most one entry for each job that ran, and
 // full() keeps more from starting.
 func (p *reporter) add(c *chainRun, item proto.ReportItem) {
-	p.bytes.Add(entriesSize(item.Entries))
 	p.mu.Lock()
+	if c.refused {
+		// What comes after a refused entry must not be stored: there would be a gap.
+		p.mu.Unlock()
+		return
+	}
+	p.bytes.Add(entriesSize(item.Entries))
 	if old := p.pending[c]; old != nil {
 		old.Entries = append(old.Entries, item.Entries...)
 		old.FinishedJobs, old.Final, old.Reason, old.Suspended = item.FinishedJobs, item.Final, item.Reason, item.Suspended
@@ -92,17 +97,35 @@ func (p *reporter) take() *batch {
 	b := &batch{report: proto.Report{RunnerID: p.runnerID}}
 	for len(p.order) > 0 && len(b.chains) < maxBatchItems && b.bytes < maxBatchBytes {
 		c := p.order[0]
-		p.order = p.order[1:]
-		item := p.pending[c]
-		delete(p.pending, c)
+		item := *p.pending[c]
+		if n := fitting(item.Entries, maxBatchBytes-b.bytes); n < len(item.Entries) {
+			// The rest, and what happens after it, goes with the next batch.
+			p.pending[c].Entries = item.Entries[n:]
+			item.Entries = item.Entries[:n:n]
+			item.Final, item.Reason, item.Suspended = proto.StateUnknown, "", nil
+		} else {
+			delete(p.pending, c)
+			p.order = p.order[1:]
+		}
 		b.chains = append(b.chains, c)
-		b.report.Items = append(b.report.Items, *item)
+		b.report.Items = append(b.report.Items, item)
 		b.bytes += entriesSize(item.Entries)
 	}
 	if len(p.order) == 0 {
 		p.order = nil
 	}
 	return b
+}
+
+// fitting returns how many entries, at least one, have that many bytes or just
+// more.
+func fitting(entries []proto.JobLog, bytes int64) int {
+	for i := range entries {
+		if bytes -= entriesSize(entries[i : i+1]); bytes <= 0 {
+			return i + 1
+		}
+	}
+	return len(entries)
 }
 
 // run reports until ctx ends.
@@ -124,12 +147,15 @@ func (p *reporter) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		wasFull := p.full()
-		p.bytes.Add(-b.bytes)
-		p.acknowledge(ctx, b, answer)
-		if wasFull && !p.full() {
-			p.room()
-		}
+		p.done(b, answer)
+	}
+}
+
+// done tells the loops what became of a batch.
+func (p *reporter) done(b *batch, answer proto.ReportAnswer) {
+	free := b.bytes + p.acknowledge(b, answer)
+	if left := p.bytes.Add(-free); left <= p.limit && left+free > p.limit {
+		p.room()
 	}
 }
 
@@ -139,14 +165,9 @@ func (p *reporter) send(ctx context.Context, r proto.Report) (proto.ReportAnswer
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 2*time.Second
 	return backoff.Retry(ctx, func() (proto.ReportAnswer, error) {
-		sentAt := time.Now()
 		answer, err := p.rm.Report(ctx, r)
-		if err == nil {
-			p.heard(sentAt)
-			return answer, nil
-		}
-		if !mayPass(err) {
-			return answer, backoff.Permanent(err)
+		if err != nil && !mayPass(err) {
+			err = backoff.Permanent(err)
 		}
 		return answer, err
 	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
@@ -186,22 +207,39 @@ func (p *reporter) sendSingly(ctx context.Context, r proto.Report) proto.ReportA
 	return all
 }
 
-func (p *reporter) acknowledge(ctx context.Context, b *batch, answer proto.ReportAnswer) {
+// acknowledge returns how many bytes that waited are not reported any more, because
+// their chain was refused.
+func (p *reporter) acknowledge(b *batch, answer proto.ReportAnswer) (dropped int64) {
 	refused := make(map[string]string, len(answer.Refused))
 	for _, r := range answer.Refused {
-		refused[r.RequestID] = r.Message
+		refused[r.RequestID] = cmp.Or(r.Message, "refused without a reason")
 	}
 	for i, c := range b.chains {
 		item := &b.report.Items[i]
-		a := ack{
+		why := refused[item.RequestID]
+		if why != "" {
+			dropped += p.drop(c)
+		}
+		c.acknowledge(ack{
 			entries: len(item.Entries),
-			end:     item.Final != proto.StateUnknown || item.Suspended != nil,
-			refused: refused[item.RequestID],
-		}
-		select {
-		case c.acks <- a:
-		case <-ctx.Done():
-			return
-		}
+			end:     why == "" && (item.Final != proto.StateUnknown || item.Suspended != nil),
+			refused: why,
+		})
 	}
+	return dropped
+}
+
+// drop takes nothing of a chain any more and forgets what waits; it returns how
+// many bytes that is.
+func (p *reporter) drop(c *chainRun) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.refused = true
+	item := p.pending[c]
+	if item == nil {
+		return 0
+	}
+	delete(p.pending, c)
+	p.order = slices.DeleteFunc(p.order, func(x *chainRun) bool { return x == c })
+	return entriesSize(item.Entries)
 }

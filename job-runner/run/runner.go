@@ -19,6 +19,8 @@ type RequestManager interface {
 	// Report stores the items of the report. An error says that it is not known
 	// whether any of them was stored.
 	Report(ctx context.Context, r proto.Report) (proto.ReportAnswer, error)
+	// Heartbeat extends the lease. It is the only call that does: by heartbeats alone
+	// the Request Managers tell a runner that lives from one that is lost.
 	Heartbeat(ctx context.Context, r proto.Runner) (proto.HeartbeatAnswer, error)
 }
 
@@ -32,9 +34,11 @@ type Config struct {
 
 	HeartbeatEvery  time.Duration // default 2 s
 	ShutdownTimeout time.Duration // to hand everything in; default 30 s
-	StopTimeout     time.Duration // for a job to end after it was told to; default 15 s
-	MaxDataSize     int           // bytes of the job data that one job sets; default 1 MiB
-	MaxUnreported   int64         // bytes of entries that wait before jobs wait; default 256 MiB
+	// StopTimeout is for a job to end after it was told to, because its request is
+	// stopped or the runner ends; default 15 s.
+	StopTimeout   time.Duration
+	MaxDataSize   int   // bytes of the job data that one job sets; default 1 MiB
+	MaxUnreported int64 // bytes of entries that wait before jobs wait; default 256 MiB
 }
 
 func (c *Config) setDefaults() {
@@ -89,7 +93,7 @@ func New(cfg Config) *Runner {
 	}
 	r.reporter = newReporter(cfg.RM, cfg.Self.ID, cfg.MaxUnreported, r.log)
 	r.heartbeat = &heartbeat{runner: r, every: cfg.HeartbeatEvery, log: r.log, beat: make(chan struct{}, 1)}
-	r.reporter.heard, r.reporter.room = r.heartbeat.heard, r.lookAll
+	r.reporter.room = r.lookAll
 	return r
 }
 
@@ -118,7 +122,7 @@ func (r *Runner) shutDown() error {
 	r.accepting = false
 	r.mu.Unlock()
 	r.heartbeat.now() // so that no RM sends anything new
-	r.log.Info("shutting down: suspending all job chains", "chains", r.suspendAll("the job runner is shutting down"))
+	r.log.Info("shutting down: suspending all job chains", "chains", r.suspendAll("the job runner is shutting down", false))
 
 	done := make(chan struct{})
 	go func() {
@@ -135,6 +139,9 @@ func (r *Runner) shutDown() error {
 	left := r.held()
 	r.cancel()
 	<-done
+	if len(left) == 0 {
+		return nil
+	}
 	ids := make([]string, 0, len(left))
 	for _, c := range left {
 		ids = append(ids, c.RequestID)
@@ -143,11 +150,11 @@ func (r *Runner) shutDown() error {
 		len(ids), r.cfg.ShutdownTimeout, strings.Join(ids[:min(len(ids), 20)], ", "))
 }
 
-func (r *Runner) suspendAll(why string) int {
+func (r *Runner) suspendAll(why string, patient bool) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.chains {
-		c.command(command{mode: modeSuspending, why: why})
+		c.command(command{mode: modeSuspending, why: why, patient: patient})
 	}
 	return len(r.chains)
 }
@@ -179,15 +186,17 @@ func (r *Runner) take(id string, epoch uint64, build func() (*chain.Chain, error
 	if taken, err := r.mayTake(id, epoch); taken || err != nil {
 		return err
 	}
-	c, err := build()
+	c, err := build() // may take long
 	if err != nil {
 		return (&proto.Error{Code: proto.CodeInvalid, Message: "job chain is not valid: " + err.Error()}).ForRequest(id)
 	}
 	run := newChainRun(r, id, epoch, c, secrets)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.accepting || r.chains[id] != nil {
-		return notTaking(id)
+	// The same chain may have come twice meanwhile: to refuse it would say that it is
+	// not here.
+	if taken, err := r.mayTakeLocked(id, epoch); taken || err != nil {
+		return err
 	}
 	r.chains[id] = run
 	if r.stops.has(id, 0) {
@@ -206,9 +215,12 @@ func (r *Runner) take(id string, epoch uint64, build func() (*chain.Chain, error
 // mayTake reports whether the chain was taken before under the same epoch; an
 // error says why it cannot be taken now.
 func (r *Runner) mayTake(id string, epoch uint64) (taken bool, err error) {
-	leased := r.heartbeat.leased()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.mayTakeLocked(id, epoch)
+}
+
+func (r *Runner) mayTakeLocked(id string, epoch uint64) (taken bool, err error) {
 	held := r.chains[id]
 	switch {
 	case held != nil && held.epoch == epoch, r.ended.has(id, epoch):
@@ -219,7 +231,7 @@ func (r *Runner) mayTake(id string, epoch uint64) (taken bool, err error) {
 		// What is here is no longer ours. Its jobs must be gone before the new ones start.
 		held.command(command{mode: modeDropped, why: fmt.Sprintf("epoch %d came", epoch)})
 		return false, notTaking(id)
-	case !r.accepting || r.draining || !leased:
+	case !r.accepting || r.draining || !r.heartbeat.leased():
 		return false, notTaking(id)
 	case r.cfg.Self.Capacity > 0 && uint(len(r.chains)) >= r.cfg.Self.Capacity:
 		return false, proto.Errorf(proto.CodeUnavailable, "this runner is full: it has %d job chains", len(r.chains)).ForRequest(id)
@@ -322,7 +334,7 @@ func (r *Runner) obey(a proto.HeartbeatAnswer) {
 	if a.Drain && !r.draining {
 		r.log.Info("draining: suspending all job chains", "chains", len(r.chains))
 		for _, c := range r.chains {
-			c.command(command{mode: modeSuspending, why: "the job runner is draining"})
+			c.command(command{mode: modeSuspending, why: "the job runner is draining", patient: true})
 		}
 	}
 	r.draining = a.Drain

@@ -12,6 +12,9 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
+// errGoexit is the end of a job that returns from its goroutine, not from Run.
+var errGoexit = errors.New("the job ended its goroutine (runtime.Goexit) instead of returning")
+
 // try is one try of a job that runs.
 type try struct {
 	start     chain.Start
@@ -38,17 +41,19 @@ func (c *chainRun) startTry(jobs context.Context, s chain.Start, now time.Time) 
 	if err == nil && !s.Deadline.IsZero() && !s.Deadline.After(now) {
 		err = errJobTimeout
 	}
-	c.mu.Lock()
+	if err == nil {
+		t.job = j
+		t.info = job.Info{
+			RequestID: c.id, JobID: s.Job.ID, Name: s.Job.Name, Type: s.Job.Type,
+			Try: s.Try, Epoch: c.epoch, Args: s.Job.Args,
+		}
+	}
+	c.mu.Lock() // from here on others read the try
 	c.live[s.Job.ID] = t
 	c.mu.Unlock()
 	if err != nil {
 		c.results <- c.result(t, job.Result{}, err, errors.Is(err, errJobTimeout), false)
 		return
-	}
-	t.job = j
-	t.info = job.Info{
-		RequestID: c.id, JobID: s.Job.ID, Name: s.Job.Name, Type: s.Job.Type,
-		Try: s.Try, Epoch: c.epoch, Args: s.Job.Args,
 	}
 	go c.runTry(job.WithInfo(jobs, &t.info), t)
 }
@@ -62,9 +67,12 @@ func (c *chainRun) runTry(ctx context.Context, t *try) {
 		tryCtx, cancel = context.WithDeadlineCause(ctx, t.start.Deadline, errJobTimeout)
 		defer cancel()
 	}
-	res, err := job.Run(tryCtx, t.job, t.start.Data)
-	timedOut := errors.Is(context.Cause(tryCtx), errJobTimeout)
-	c.results <- c.result(t, res, err, timedOut, ctx.Err() != nil)
+	res, err := job.Result{}, errGoexit
+	defer func() {
+		timedOut := errors.Is(context.Cause(tryCtx), errJobTimeout)
+		c.results <- c.result(t, res, err, timedOut, ctx.Err() != nil)
+	}()
+	res, err = job.Run(tryCtx, t.job, t.start.Data)
 }
 
 // result makes the entry of a try.
@@ -78,11 +86,11 @@ func (c *chainRun) result(t *try, res job.Result, err error, timedOut, stopped b
 	switch {
 	case err == nil:
 		e.State = proto.StateComplete
-	case stopped:
-		e.State, e.Error = proto.StateStopped, err.Error()
-	case timedOut:
+	case timedOut: // before it was stopped, if it was
 		e.State, e.TimedOut = proto.StateFail, t.start.TimedOut
 		e.Error = timeoutMessage(t, err)
+	case stopped:
+		e.State, e.Error = proto.StateStopped, err.Error()
 	default:
 		e.State, e.Error = proto.StateFail, err.Error()
 	}
@@ -91,9 +99,27 @@ func (c *chainRun) result(t *try, res job.Result, err error, timedOut, stopped b
 			"panic", c.secrets.Text(fmt.Sprint(p.Value)), "stack", c.secrets.Text(string(p.Stack)))
 		res.Stderr = append(append(res.Stderr[:len(res.Stderr):len(res.Stderr)], '\n'), p.Stack...)
 	}
-	e.Error = c.secrets.Text(strings.ToValidUTF8(e.Error, "\uFFFD"))
-	e.SetOutput(c.secrets.Bytes(res.Stdout), c.secrets.Bytes(res.Stderr))
+	e.Error = strings.ToValidUTF8(string(clip([]byte(c.secrets.Text(e.Error)), maxError)), "\uFFFD")
+	e.SetOutput(clip(c.secrets.Bytes(res.Stdout), maxOutput), clip(c.secrets.Bytes(res.Stderr), maxOutput))
 	return &tryResult{try: t, entry: e}
+}
+
+// Limits of what is kept of a try, in bytes, for job types that have none of
+// their own: an entry must fit into a report.
+const (
+	maxOutput = 2 << 20
+	maxError  = 64 << 10
+)
+
+// clip keeps the head and the tail of what is longer than limit.
+func clip(b []byte, limit int) []byte {
+	if len(b) <= limit {
+		return b
+	}
+	marker := fmt.Sprintf("\n[... %d bytes cut ...]\n", len(b)-limit)
+	out := make([]byte, 0, limit+len(marker))
+	out = append(append(out, b[:limit/2]...), marker...)
+	return append(out, b[len(b)-limit/2:]...)
 }
 
 func timeoutMessage(t *try, err error) string {
