@@ -32,6 +32,9 @@ func (m *Manager) Report(ctx context.Context, r proto.Report) (proto.ReportAnswe
 		m.fleet.release(r.RunnerID, suspended+ended)
 	}
 	if suspended > 0 {
+		// It is ending or draining, which its next heartbeat says, if one comes: what
+		// it has just handed in must not go back to it.
+		m.fleet.suspect(r.RunnerID)
 		nudge(m.resumer.wake)
 	}
 	for _, f := range refusals {
