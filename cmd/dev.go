@@ -2,7 +2,7 @@ package cmd
 
 import (
 	"context"
-	"crypto/rand"
+	cryptorand "crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -10,10 +10,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/treadle-run/treadle/config"
 	jr "github.com/treadle-run/treadle/job-runner/app"
 	rm "github.com/treadle-run/treadle/request-manager/app"
 )
@@ -86,6 +88,7 @@ func (p *program) devRunner(ctx context.Context, f devFlags, cfg jr.Config, mana
 	running, stopRunner := context.WithCancel(ctx)
 	defer stopRunner()
 	ready := make(chan string, 1)
+	remember := sameAddr(&cfg, f.data)
 	runnerEnded := make(chan error, 1)
 	go func() {
 		runnerEnded <- jr.Run(running, cfg, jr.Deps{
@@ -97,7 +100,8 @@ func (p *program) devRunner(ctx context.Context, f devFlags, cfg jr.Config, mana
 	go func() {
 		defer close(demoEnded)
 		select {
-		case <-ready:
+		case addr := <-ready:
+			remember(addr)
 			p.devReady(running, f, cfg.RMClient.URL)
 		case <-running.Done():
 		}
@@ -148,13 +152,35 @@ func devConfig(f devFlags) (rm.Config, jr.Config, error) {
 	if err := os.MkdirAll(f.data, 0o700); err != nil {
 		return rmConfig, jrConfig, usageErrorf("--data: %v", err)
 	}
+	// The runner runs commands: only this process may tell it to.
+	secret := config.Secret(cryptorand.Text())
+	rmConfig.Cluster.Secret, jrConfig.Cluster.Secret = secret, secret
 	return rmConfig, jrConfig, makeKey(rmConfig.Secrets.KeyFile)
+}
+
+// sameAddr has the runner listen where the runner of these data listened before:
+// a new process at a known address proves that the old one is dead, so that what
+// it ran goes on at once. Where that address is taken, any is fine.
+func sameAddr(cfg *jr.Config, data string) (ready func(addr string)) {
+	path := filepath.Join(data, "runner.addr")
+	if b, err := os.ReadFile(path); err == nil {
+		addr := strings.TrimSpace(string(b))
+		if ln, err := net.Listen("tcp", addr); err == nil && strings.HasPrefix(addr, "127.0.0.1:") {
+			if ln.Close() == nil {
+				cfg.Server.Addr = addr
+			}
+		}
+	}
+	return func(addr string) {
+		// Not to know it next time costs a wait for the lease, no more.
+		_ = os.WriteFile(path, []byte(addr+"\n"), 0o600)
+	}
 }
 
 // makeKey makes the key that secret args are sealed with, unless there is one.
 func makeKey(path string) error {
 	key := make([]byte, 32)
-	if _, err := rand.Read(key); err != nil {
+	if _, err := cryptorand.Read(key); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

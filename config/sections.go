@@ -30,16 +30,20 @@ func (c Cluster) Validate() error {
 
 // ValidateListen reports an address that a service must not listen at: one that
 // others can reach, while nothing proves that a caller belongs to the
-// installation.
-func ValidateListen(addr string, t TLS, c Cluster) error {
+// installation. A secret proves it only where every route asks for it.
+func ValidateListen(addr string, t TLS, c Cluster, secretProves bool) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "" {
 		return fmt.Errorf("server.addr: %q is not host:port, such as 127.0.0.1:32308", addr)
 	}
-	if isLoopback(host) || c.Secret != "" || t.Mutual() {
+	if isLoopback(host) || secretProves && c.Secret != "" || t.Mutual() {
 		return nil
 	}
-	return fmt.Errorf("server.addr: %s can be reached from other machines: set cluster.secret, or server.tls with ca_file (mutual TLS), or listen at 127.0.0.1", addr)
+	proofs := "set server.tls with ca_file (mutual TLS)"
+	if secretProves {
+		proofs = "set cluster.secret, or server.tls with ca_file (mutual TLS),"
+	}
+	return fmt.Errorf("server.addr: %s can be reached from other machines: %s or listen at 127.0.0.1", addr, proofs)
 }
 
 func isLoopback(host string) bool {

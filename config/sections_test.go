@@ -46,7 +46,7 @@ func TestListenIsRefusedWhereNothingProvesWhoCalls(t *testing.T) {
 		{addr: "127.0.0.1:", want: "is not host:port"},
 	}
 	for _, tt := range tests {
-		err := config.ValidateListen(tt.addr, tt.tls, tt.cluster)
+		err := config.ValidateListen(tt.addr, tt.tls, tt.cluster, true)
 		if tt.want == "" && err != nil || !strings.Contains(fmt.Sprint(err), tt.want) && tt.want != "" {
 			t.Errorf("%s: got %v, want %q", tt.addr, err, tt.want)
 		}

@@ -57,7 +57,7 @@ func Default() Config {
 // message has a secret.
 func (c Config) Validate() error {
 	return errors.Join(
-		config.ValidateListen(c.Server.Addr, c.Server.TLS, c.Cluster),
+		config.ValidateListen(c.Server.Addr, c.Server.TLS, c.Cluster, true),
 		c.Server.TLS.ValidateServer("server.tls"),
 		c.validateServerURL(),
 		config.ValidateURL("rm_client.url", c.RMClient.URL),

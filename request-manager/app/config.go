@@ -137,7 +137,9 @@ func Default() Config {
 // message has the DSN or a secret.
 func (c Config) Validate() error {
 	return errors.Join(
-		config.ValidateListen(c.Server.Addr, c.Server.TLS, c.Cluster),
+		// This version does not ask users who they are: where others can reach the API,
+		// only a certificate tells who may.
+		config.ValidateListen(c.Server.Addr, c.Server.TLS, c.Cluster, false),
 		c.Server.TLS.ValidateServer("server.tls"),
 		c.ValidateDatabase(),
 		c.validateSpecs(),

@@ -108,7 +108,10 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 		want   string // of the error; the error must be one line
 	}{
 		{"no port", func(c *app.Config) { c.Server.Addr = "127.0.0.1" }, "server.addr: "},
-		{"reachable", func(c *app.Config) { c.Server.Addr = "0.0.0.0:1" }, "set cluster.secret"},
+		{"reachable", func(c *app.Config) { c.Server.Addr = "0.0.0.0:1" }, "set server.tls with ca_file"},
+		{"reachable with a secret that users do not need", func(c *app.Config) {
+			c.Server.Addr, c.Cluster.Secret = "0.0.0.0:1", "0123456789abcdef"
+		}, "set server.tls with ca_file"},
 		{"half TLS", func(c *app.Config) { c.Server.TLS.CertFile = "c" }, "server.tls: cert_file and key_file go together"},
 		{"only CA", func(c *app.Config) { c.Server.TLS.CAFile = "c" }, "server.tls: needs cert_file and key_file"},
 		{"two databases", func(c *app.Config) { c.MySQL.DSN = "u:p@tcp(h)/d" }, "mysql.dsn and sqlite.path are both set"},
