@@ -66,7 +66,7 @@ func TestRequestArgsCompletes(t *testing.T) {
 		if _, ok := given[a.Name]; ok != a.Given {
 			t.Errorf("arg %s: Given is %v", a.Name, a.Given)
 		}
-		value := any(all[a.Name])
+		value := all[a.Name]
 		if a.Secret {
 			value = proto.SecretMask
 		}

@@ -202,25 +202,24 @@ func checkMissingSet(p *pass, _ *Sequence, n *Node) {
 	if len(n.Sets) == 0 || n.Category == CategoryJob {
 		return
 	}
-	lacking := map[string][]string{} // by arg: the sequences that do not set it
-	provided := map[string]bool{}
-	for _, c := range n.calls() {
-		s := p.Sequences[c.name]
-		if s == nil && c.name != NoopSequence {
-			continue
-		}
-		has := map[string]bool{}
-		if s != nil {
-			has = s.provides()
-		}
-		maps.Copy(provided, has)
+	var known []string // what the callees set, for a suggestion
+	lacking := map[string][]string{}
+	lacks := func(name string, has map[string]bool) {
 		for _, set := range n.Sets {
-			if !has[set.Arg] && !slices.Contains(lacking[set.Arg], c.name) {
-				lacking[set.Arg] = append(lacking[set.Arg], c.name)
+			if !has[set.Arg] {
+				lacking[set.Arg] = append(lacking[set.Arg], name)
 			}
 		}
 	}
-	known := slices.Sorted(maps.Keys(provided))
+	for _, s := range p.callees(n) {
+		has := p.provides(s)
+		if lacks(s.Name, has); len(lacking) > 0 {
+			known = slices.AppendSeq(known, maps.Keys(has))
+		}
+	}
+	if slices.Contains(n.Calls(), NoopSequence) {
+		lacks(NoopSequence, nil)
+	}
 	for _, set := range n.Sets {
 		if names := lacking[set.Arg]; len(names) > 0 && set.Arg != "" {
 			p.problem(set.fields.line("arg", set.Line), "sequence %s, which the node may call, does not set arg %s%s",

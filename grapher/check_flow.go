@@ -78,7 +78,7 @@ func checkArgNotSet(p *pass, s *Sequence) {
 				quote(u.arg), quote(u.setter.Name), quote(u.setter.Name))
 		default:
 			if known == nil {
-				known = s.knownArgs()
+				known = slices.Sorted(maps.Keys(p.provides(s)))
 			}
 			p.problem(u.line, "arg %s is not set: it is no arg of the sequence, and no node before sets it%s",
 				quote(u.arg), p.suggest.meant(u.arg, known))
@@ -86,15 +86,12 @@ func checkArgNotSet(p *pass, s *Sequence) {
 	}
 }
 
-// knownArgs returns the names of the args of a sequence and of all that its nodes
-// set, sorted.
-func (s *Sequence) knownArgs() []string {
-	return slices.Sorted(maps.Keys(s.provides()))
-}
-
 // provides returns the args that are there once all nodes of the sequence are
-// done.
-func (s *Sequence) provides() map[string]bool {
+// done: its own, and those that the nodes set.
+func (c *checker) provides(s *Sequence) map[string]bool {
+	if names, ok := c.provided[s.Name]; ok {
+		return names
+	}
 	names := map[string]bool{}
 	for _, list := range s.Args.lists() {
 		for _, a := range list {
@@ -106,6 +103,7 @@ func (s *Sequence) provides() map[string]bool {
 			names[set.As] = true
 		}
 	}
+	c.provided[s.Name] = names
 	return names
 }
 

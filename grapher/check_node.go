@@ -66,7 +66,7 @@ func checkUnknownDep(p *pass, s *Sequence, n *Node) {
 		if _, ok := s.Nodes[dep]; ok {
 			continue
 		}
-		if names == nil {
+		if names == nil && p.suggest.canCompare(len(s.Nodes)) {
 			for _, m := range p.nodes[s.Name] {
 				if m != n {
 					names = append(names, m.Name)

@@ -126,8 +126,9 @@ type checker struct {
 	flow       *flow              // of the sequence that is being checked; nil if its nodes have no order
 	callable   []string           // what a node can call; see names
 	failed     map[Pos]bool       // where decoding found a value of the wrong type
+	provided   map[string]map[string]bool // by name of sequence; see provides
 	suggest    *suggester
-	problems   Problems
+	problemList
 }
 
 // failedAt reports whether decoding found a value of the wrong type on a line of
@@ -135,7 +136,7 @@ type checker struct {
 func (c *checker) failedAt(s *Sequence, line int) bool { return c.failed[Pos{s.File, line}] }
 
 func newChecker(s *Specs, warn map[string]bool, decoding Problems) *checker {
-	c := &checker{Specs: s, warn: warn, nodes: map[string][]*Node{}, called: map[string][]*Node{}, failed: map[Pos]bool{}, suggest: newSuggester()}
+	c := &checker{Specs: s, warn: warn, nodes: map[string][]*Node{}, called: map[string][]*Node{}, failed: map[Pos]bool{}, provided: map[string]map[string]bool{}, suggest: newSuggester()}
 	for _, p := range decoding {
 		if p.Check == "wrong-type" {
 			c.failed[Pos{p.File, p.Line}] = true
@@ -144,8 +145,8 @@ func newChecker(s *Specs, warn map[string]bool, decoding Problems) *checker {
 	return c
 }
 
-// add takes a sequence in. The first of a name counts.
-func (c *checker) add(s *Sequence) {
+// addSequence takes a sequence in. The first of a name counts.
+func (c *checker) addSequence(s *Sequence) {
 	if _, ok := c.Sequences[s.Name]; ok || s.Name == NoopSequence {
 		c.duplicates = append(c.duplicates, s)
 		return
@@ -182,9 +183,10 @@ func (c *checker) checkSequence(s *Sequence) {
 		s.order = g.nodes
 		c.flow = newFlow(s, g)
 	}
+	p := &pass{checker: c, seq: s}
 	for i := range checks {
 		k := &checks[i]
-		p := &pass{checker: c, check: k.Name, seq: s}
+		p.check, p.node = k.Name, nil
 		if k.sequence != nil {
 			k.sequence(p, s)
 		}
@@ -196,6 +198,7 @@ func (c *checker) checkSequence(s *Sequence) {
 			k.node(p, s, n)
 		}
 	}
+	s.dropFields()
 }
 
 // pass is one check at work on one place.
@@ -215,7 +218,7 @@ func (p *pass) problem(line int, format string, args ...any) {
 	if p.node != nil {
 		x.Node = p.node.Name
 	}
-	p.problems = append(p.problems, x)
+	p.add(x)
 }
 
 // on returns the pass for a node or, with a nil node, for a whole sequence.

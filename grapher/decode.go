@@ -18,8 +18,8 @@ type decoder struct {
 	name      string
 	warn      map[string]bool
 	sequences []*Sequence
-	problems  Problems
 	suggest   *suggester
+	problemList
 
 	// What is being decoded, for problems.
 	sequence, node string
@@ -31,7 +31,7 @@ func newDecoder(name string, warn map[string]bool) *decoder {
 
 // report adds a problem under the name of a check.
 func (d *decoder) report(check string, line int, format string, args ...any) {
-	d.problems = append(d.problems, Problem{
+	d.add(Problem{
 		File: d.name, Line: line, Check: check, Severity: severity(check, d.warn),
 		Sequence: d.sequence, Node: d.node, Message: fmt.Sprintf(format, args...),
 	})

@@ -131,12 +131,9 @@ func (l *loader) finish() (*Specs, Problems) {
 	specs := &Specs{Sequences: make(map[string]*Sequence, len(l.sequences)), registry: l.registry, limits: l.limits}
 	c := newChecker(specs, l.warn, l.problems)
 	for _, s := range l.sequences {
-		c.add(s)
+		c.addSequence(s)
 	}
 	c.run()
-	for _, s := range l.sequences {
-		s.dropFields()
-	}
 	problems := append(l.problems, c.problems...).sorted()
 	if problems.HasErrors() {
 		return nil, problems

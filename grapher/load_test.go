@@ -158,6 +158,20 @@ func TestHostileFilesAreRefusedQuickly(t *testing.T) {
 	}
 }
 
+// A file in which everything is wrong is refused with a bounded list, soon.
+func TestProblemsAreBounded(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("sequences:\n  s:\n    request: true\n    nodes:\n")
+	for i := range 30_000 {
+		fmt.Fprintf(&b, "      n%d: {category: job, type: noop, deps: [gone%d], args: [{expected: a%d}]}\n", i, i, i)
+	}
+	specs, problems := Parse(map[string][]byte{"a.yaml": []byte(b.String())}, Options{})
+	if specs != nil || len(problems) != maxProblems {
+		t.Errorf("Parse found %d problems", len(problems))
+	}
+}
+
 func TestParseOrdersNodes(t *testing.T) {
 	t.Parallel()
 	// c <- b <- a, d aside

@@ -51,6 +51,26 @@ func (p Problems) HasErrors() bool {
 	return slices.ContainsFunc(p, func(x Problem) bool { return x.Severity == SeverityError })
 }
 
+// maxProblems is the most errors, and the most warnings, that one file or all
+// checks together report. Nobody reads more, and a hostile file could have billions.
+const maxProblems = 10_000
+
+// problemList gathers problems up to the bound.
+type problemList struct {
+	problems         Problems
+	errors, warnings int
+}
+
+func (l *problemList) add(p Problem) {
+	n := &l.errors
+	if p.Severity == SeverityWarning {
+		n = &l.warnings
+	}
+	if *n++; *n <= maxProblems {
+		l.problems = append(l.problems, p)
+	}
+}
+
 // sorted returns the problems by file, line, check and message, each once: a
 // part of a file that is used by several aliases is read several times.
 func (p Problems) sorted() Problems {

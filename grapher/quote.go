@@ -55,11 +55,14 @@ type suggester struct{ left int }
 
 func newSuggester() *suggester { return &suggester{left: 500_000} }
 
+// canCompare reports whether there is room for n candidates.
+func (s *suggester) canCompare(n int) bool { return n <= s.left }
+
 // meant returns ", did you mean `x`?" for the candidate nearest to name, and ""
 // if none is near.
 func (s *suggester) meant(name string, candidates []string) string {
 	const longest = 150 // names are shorter; comparing costs the product of lengths
-	if len(name) > longest || len(candidates) > s.left {
+	if len(name) > longest || !s.canCompare(len(candidates)) {
 		return ""
 	}
 	s.left -= len(candidates)
