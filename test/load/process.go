@@ -1,57 +1,19 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/treadle-run/treadle/test/process"
 )
 
-// process is one that was started here.
-type process struct {
-	cmd    *exec.Cmd
-	exited chan struct{}
-}
-
-func startProcess(bin, logPath string, args []string, env ...string) (*process, error) {
-	logFile, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	defer logFile.Close() //nolint:errcheck // the child has its own copy
-	p := &process{cmd: exec.Command(bin, args...), exited: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), env...)
-	p.cmd.Stdout, p.cmd.Stderr = logFile, logFile
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		_ = p.cmd.Wait()
-		close(p.exited)
-	}()
-	return p, nil
-}
-
-// end signals the process and waits until it is gone.
-func (p *process) end(sig syscall.Signal) error {
-	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	select {
-	case <-p.exited:
-		return nil
-	case <-time.After(time.Minute):
-		return fmt.Errorf("process %d did not end after signal %s", p.cmd.Process.Pid, sig)
-	}
-}
-
-// status reads a size of /proc/PID/status, in bytes; 0 if there is none.
-func (p *process) status(field string) int64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+// status reads a size of the process's /proc/PID/status, in bytes; 0 if there is
+// none.
+func status(p *process.Process, field string) int64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
 	if err != nil {
 		return 0
 	}
@@ -90,7 +52,7 @@ type usage struct {
 }
 
 func (s *system) usage() usage {
-	u := usage{rm: cpu(s.rm.cmd.Process.Pid), jr: cpu(s.jr.cmd.Process.Pid), load: cpu(os.Getpid())}
+	u := usage{rm: cpu(s.rm.PID()), jr: cpu(s.jr.PID()), load: cpu(os.Getpid())}
 	if s.server == nil {
 		return u
 	}

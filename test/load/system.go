@@ -19,6 +19,7 @@ import (
 	_ "modernc.org/sqlite" // to look at a SQLite database from outside
 
 	"github.com/treadle-run/treadle/test/mariadb"
+	"github.com/treadle-run/treadle/test/process"
 )
 
 // system is a whole Treadle: a database, a Request Manager and a Job Runner.
@@ -28,7 +29,7 @@ type system struct {
 	server *mariadb.Server // nil on SQLite
 	dbEnv  string          // what tells the manager its database
 	db     *sql.DB         // to look at it from outside
-	rm, jr *process
+	rm, jr *process.Process
 	url    string
 	http   *http.Client
 	// rmStarted is how long the manager took from exec to ready.
@@ -79,7 +80,7 @@ func (s *system) startAll(ctx context.Context, specs string) error {
 	}
 	s.url = "http://" + addr
 	began := time.Now()
-	s.rm, err = startProcess(s.o.bin, filepath.Join(s.dir, "rm.log"), []string{"request-manager"},
+	s.rm, err = process.Start(s.o.bin, filepath.Join(s.dir, "rm.log"), []string{"request-manager"},
 		s.dbEnv, "TREADLE_SERVER_ADDR="+addr, "TREADLE_SPECS_DIR="+specs, "TREADLE_LIMITS_ARGS=8388608")
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func (s *system) startJR(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.jr, err = startProcess(s.o.bin, filepath.Join(s.dir, "jr.log"), []string{"job-runner"},
+	s.jr, err = process.Start(s.o.bin, filepath.Join(s.dir, "jr.log"), []string{"job-runner"},
 		"TREADLE_SERVER_ADDR="+addr, "TREADLE_RM_CLIENT_URL="+s.url)
 	if err != nil {
 		return err
@@ -124,9 +125,9 @@ func (s *system) startJR(ctx context.Context) error {
 }
 
 func (s *system) stop() {
-	for _, p := range []*process{s.jr, s.rm} {
+	for _, p := range []*process.Process{s.jr, s.rm} {
 		if p != nil {
-			_ = p.end(syscall.SIGKILL)
+			_ = p.End(syscall.SIGKILL)
 		}
 	}
 	if s.db != nil {

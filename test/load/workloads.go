@@ -162,7 +162,7 @@ func resume(ctx context.Context, o options, r *report) error {
 		return err
 	}
 	began := time.Now()
-	if err := s.jr.end(syscall.SIGTERM); err != nil {
+	if err := s.jr.End(syscall.SIGTERM); err != nil {
 		return err
 	}
 	if err := s.await(ctx, "state = 7", requests); err != nil {
@@ -193,7 +193,7 @@ func startUp(ctx context.Context, o options, r *report) error {
 	}
 	defer s.stop()
 	r.row("exec to ready (database migrated before)", "%s", s.rmStarted.Round(time.Millisecond))
-	r.row("memory at its highest", "%d MiB", s.rm.status("VmHWM")>>20)
+	r.row("memory at its highest", "%d MiB", status(s.rm, "VmHWM")>>20)
 	return nil
 }
 
@@ -204,7 +204,7 @@ func memory(ctx context.Context, o options, r *report) error {
 		return err
 	}
 	defer s.stop()
-	idle := s.jr.status("VmRSS")
+	idle := status(s.jr, "VmRSS")
 	const chains, jobs = 1000, 100
 	if err := s.submit(ctx, 4, chains, "sleepers", map[string]any{"items": numbers(jobs)}, nil); err != nil {
 		return err
@@ -212,6 +212,6 @@ func memory(ctx context.Context, o options, r *report) error {
 	if err := s.awaitRunning(ctx, chains*jobs); err != nil {
 		return err
 	}
-	r.row("all jobs at the same time", "RSS %d MiB, highest %d MiB (idle %d MiB)", s.jr.status("VmRSS")>>20, s.jr.status("VmHWM")>>20, idle>>20)
+	r.row("all jobs at the same time", "RSS %d MiB, highest %d MiB (idle %d MiB)", status(s.jr, "VmRSS")>>20, status(s.jr, "VmHWM")>>20, idle>>20)
 	return nil
 }
