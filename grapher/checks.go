@@ -121,11 +121,11 @@ type checker struct {
 	warn       map[string]bool
 	sequences  []*Sequence // by name, duplicates left out
 	duplicates []*Sequence
-	nodes      map[string][]*Node // by name of sequence: its nodes by name
-	called     map[string][]*Node // by name of sequence: the nodes that call it
-	flow       *flow              // of the sequence that is being checked; nil if its nodes have no order
-	callable   []string           // what a node can call; see names
-	failed     map[Pos]bool       // where decoding found a value of the wrong type
+	nodes      map[string][]*Node         // by name of sequence: its nodes by name
+	called     map[string][]*Node         // by name of sequence: the nodes that call it
+	flow       *flow                      // of the sequence that is being checked; nil if its nodes have no order
+	callable   []string                   // what a node can call; see names
+	failed     map[Pos]bool               // where decoding found a value of the wrong type
 	provided   map[string]map[string]bool // by name of sequence; see provides
 	suggest    *suggester
 	problemList
