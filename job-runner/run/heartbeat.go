@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -77,7 +78,7 @@ func (h *heartbeat) run(ctx context.Context) {
 				break
 			}
 			lost = true
-			n := h.runner.suspendAll("no request manager answered for the length of the lease", true)
+			n := h.runner.suspendAll("no request manager answered for the length of the lease", true, job.ErrLeaseLost)
 			h.log.Error("the lease is over: no request manager answered; suspending all job chains", "chains", n)
 		case <-ctx.Done():
 			if sending {
@@ -114,6 +115,10 @@ func (h *heartbeat) answered(sentAt time.Time, a proto.HeartbeatAnswer) {
 	if until := sentAt.Add(time.Duration(a.Lease)); until.After(h.until) {
 		h.until = until
 	}
+	until := h.until
 	h.mu.Unlock()
+	if leased := h.runner.cfg.Leased; leased != nil {
+		leased(until)
+	}
 	h.runner.obey(a)
 }

@@ -28,6 +28,7 @@ type command struct {
 	// patient commands wait for jobs as long as these take: the process lives on, so
 	// that a job that was given up would run beside its next try elsewhere.
 	patient bool
+	cause   error // that contexts of jobs end with; nil is errStopped
 }
 
 // ack says what became of what the loop gave to the reporter, since it looked last.
@@ -301,7 +302,10 @@ func (c *chainRun) follow(stopJobs context.CancelCauseFunc) {
 		c.c.Stop()
 	case modeRunning:
 	}
-	stopJobs(errStopped)
+	if cmd.cause == nil {
+		cmd.cause = errStopped
+	}
+	stopJobs(cmd.cause)
 	if !c.patient {
 		c.giveUp.Reset(c.r.cfg.StopTimeout)
 	}

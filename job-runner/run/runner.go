@@ -31,6 +31,11 @@ type Config struct {
 	Registry *job.Registry
 	RM       RequestManager
 	Logger   *slog.Logger
+	// Leased, if not nil, is told until when jobs may run, each time that an RM
+	// answers. It must not block.
+	Leased func(until time.Time)
+	// JobContext, if not nil, makes the context that those of all jobs come from.
+	JobContext func(context.Context) context.Context
 
 	HeartbeatEvery  time.Duration // default 2 s
 	ShutdownTimeout time.Duration // to hand everything in; default 30 s
@@ -81,7 +86,11 @@ type Runner struct {
 // New returns a Runner that takes chains as soon as Run has registered it.
 func New(cfg Config) *Runner {
 	cfg.setDefaults()
-	ctx, cancel := context.WithCancel(context.Background())
+	base := context.Background()
+	if cfg.JobContext != nil {
+		base = cfg.JobContext(base)
+	}
+	ctx, cancel := context.WithCancel(base)
 	r := &Runner{
 		cfg:    cfg,
 		log:    cfg.Logger.With("runner", cfg.Self.ID),
@@ -122,7 +131,7 @@ func (r *Runner) shutDown() error {
 	r.accepting = false
 	r.mu.Unlock()
 	r.heartbeat.now() // so that no RM sends anything new
-	r.log.Info("shutting down: suspending all job chains", "chains", r.suspendAll("the job runner is shutting down", false))
+	r.log.Info("shutting down: suspending all job chains", "chains", r.suspendAll("the job runner is shutting down", false, errStopped))
 
 	done := make(chan struct{})
 	go func() {
@@ -150,11 +159,12 @@ func (r *Runner) shutDown() error {
 		len(ids), r.cfg.ShutdownTimeout, strings.Join(ids[:min(len(ids), 20)], ", "))
 }
 
-func (r *Runner) suspendAll(why string, patient bool) int {
+// suspendAll suspends all chains. The contexts of their jobs end with the cause.
+func (r *Runner) suspendAll(why string, patient bool, cause error) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.chains {
-		c.command(command{mode: modeSuspending, why: why, patient: patient})
+		c.command(command{mode: modeSuspending, why: why, patient: patient, cause: cause})
 	}
 	return len(r.chains)
 }
