@@ -189,7 +189,7 @@ func (p *play) tries(id string, total, latest uint) {
 func (p *play) handOver() {
 	p.t.Helper()
 	sjc := p.c.Suspended()
-	if diff := gocmp.Diff(p.replayed(), sjc); diff != "" {
+	if diff := gocmp.Diff(p.replayed().Suspended(), sjc); diff != "" {
 		p.t.Fatalf("the log gives another state than the live chain (-log +live):\n%s", diff)
 	}
 	p.resume(sjc)
@@ -198,10 +198,11 @@ func (p *play) handOver() {
 // crash loses the runner: what runs is lost.
 func (p *play) crash() {
 	p.t.Helper()
-	p.resume(p.replayed())
+	p.resume(p.replayed().Suspended())
 }
 
-func (p *play) replayed() *proto.SuspendedJobChain {
+// replayed returns the chain that the log alone gives.
+func (p *play) replayed() *Chain {
 	p.t.Helper()
 	c, err := New(p.jc)
 	if err != nil {
@@ -212,7 +213,7 @@ func (p *play) replayed() *proto.SuspendedJobChain {
 			p.t.Fatal(err)
 		}
 	}
-	return c.Suspended()
+	return c
 }
 
 func (p *play) resume(sjc *proto.SuspendedJobChain) {

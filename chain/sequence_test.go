@@ -319,16 +319,7 @@ func TestReplayFindsWhenASequenceStarted(t *testing.T) {
 	p.at(4).fails("b")
 	p.at(5).completes("a")
 	p.wakes(10)
-	c, err := New(p.jc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range p.log {
-		if err := c.Apply(&p.log[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p.c = c
+	p.c = p.replayed()
 	p.wakes(10)
 	p.at(9.9).next("")
 	p.at(10).next("b")
@@ -353,5 +344,45 @@ func TestManySequencesStartAgainWhileManyJobsRun(t *testing.T) {
 	}
 	if again := p.c.Next(p.now); len(starts) != n || len(again) != n || again[0].Run != 1 {
 		t.Fatalf("%d jobs start, then %d", len(starts), len(again))
+	}
+}
+
+// seq[ b1, b2 ]     b2 still runs when b1 fails
+func TestReplayFindsHowLongASequenceWaits(t *testing.T) {
+	t.Parallel()
+	for _, asksOften := range []bool{false, true} {
+		p := newPlay(t, graphOf("b1\nb2", func(jc *proto.JobChain) {
+			jc.Sequences["seq"] = &proto.Sequence{Name: "seq", Parent: "main", Retry: 1, RetryWait: proto.Duration(2 * time.Second)}
+			move(jc, "seq", "b1", "b2")
+		}))
+		p.next("b1 b2")
+		p.at(1).fails("b1")
+		p.at(50).completes("b2")
+		p.c = p.replayed()
+		if asksOften {
+			p.next("")
+			p.wakes(52)
+			p.at(51).next("")
+		}
+		p.wakes(52)
+		p.at(52).next("b1 b2")
+	}
+}
+
+// seq[ a, inner[ b ] ]     seq times out while inner waits for its next try
+func TestTimeoutEndsTheWaitsInside(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, graphOf("a\nb", func(jc *proto.JobChain) {
+		jc.Sequences["seq"] = &proto.Sequence{Name: "seq", Parent: "main", Timeout: proto.Duration(10 * time.Second)}
+		jc.Sequences["inner"] = &proto.Sequence{Name: "inner", Parent: "seq", Retry: 1, RetryWait: proto.Duration(time.Minute)}
+		move(jc, "seq", "a")
+		move(jc, "inner", "b")
+	}))
+	p.next("a b")
+	p.at(1).fails("b")
+	p.at(10).timesOut("a", "seq")
+	p.done(proto.StateFail)
+	if waits := p.c.Suspended().SequenceNotBefore; len(waits) != 0 {
+		t.Fatalf("these still wait: %v", waits)
 	}
 }
