@@ -26,8 +26,8 @@ CREATE TABLE IF NOT EXISTS requests (
   args              LONGTEXT        NOT NULL,
   PRIMARY KEY (request_id),
   KEY requests_created (created_at DESC, request_id),
-  KEY requests_type (type, created_at DESC, request_id),
-  KEY requests_user (user, created_at DESC, request_id),
+  KEY requests_type (type, created_at DESC, request_id, state),
+  KEY requests_user (user, created_at DESC, request_id, state, type),
   KEY requests_state (state, created_at DESC, request_id),
   KEY requests_finished (finished_at, created_at DESC, request_id),
   KEY requests_runner (runner_id, epoch, request_id)

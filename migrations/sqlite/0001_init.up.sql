@@ -24,8 +24,8 @@ CREATE TABLE IF NOT EXISTS requests (
   args              TEXT    NOT NULL
 );
 CREATE INDEX IF NOT EXISTS requests_created ON requests (created_at DESC, request_id);
-CREATE INDEX IF NOT EXISTS requests_type ON requests (type, created_at DESC, request_id);
-CREATE INDEX IF NOT EXISTS requests_user ON requests (user, created_at DESC, request_id);
+CREATE INDEX IF NOT EXISTS requests_type ON requests (type, created_at DESC, request_id, state);
+CREATE INDEX IF NOT EXISTS requests_user ON requests (user, created_at DESC, request_id, state, type);
 CREATE INDEX IF NOT EXISTS requests_state ON requests (state, created_at DESC, request_id);
 CREATE INDEX IF NOT EXISTS requests_finished ON requests (finished_at, created_at DESC, request_id);
 CREATE INDEX IF NOT EXISTS requests_runner ON requests (runner_id, epoch, request_id);

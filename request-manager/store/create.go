@@ -211,14 +211,35 @@ func (s *Store) RequestByKey(ctx context.Context, user, key string) (id string, 
 // PurgeKeys forgets idempotency keys that are older than that, and returns how
 // many.
 func (s *Store) PurgeKeys(ctx context.Context, olderThan time.Duration) (int, error) {
-	var n int64
-	err := s.do(ctx, "purge idempotency keys", func(ctx context.Context, _ int) error {
-		var err error
-		n, err = s.q("DELETE FROM idempotency_keys WHERE created_at < ").now().
-			add(" - ?", olderThan.Microseconds()).exec(ctx, s.write)
-		return err
-	})
-	return int(n), err
+	purged := 0
+	for {
+		var n int64
+		err := s.do(ctx, "purge idempotency keys", func(ctx context.Context, _ int) error {
+			q := s.q("SELECT key_hash FROM idempotency_keys WHERE created_at < ").now().
+				add(" - ? ORDER BY created_at LIMIT ?", olderThan.Microseconds(), chunkRows)
+			del := s.q("DELETE FROM idempotency_keys WHERE key_hash IN (")
+			sep := "?"
+			err := q.rows(ctx, s.read, func(scan func(...any) error) error {
+				var hash []byte
+				if err := scan(&hash); err != nil {
+					return err
+				}
+				del.add(sep, hash)
+				sep = ",?"
+				return nil
+			})
+			if err != nil || len(del.args) == 0 {
+				n = 0
+				return err
+			}
+			n, err = del.add(")").exec(ctx, s.write)
+			return err
+		})
+		purged += int(n)
+		if err != nil || n == 0 {
+			return purged, err
+		}
+	}
 }
 
 func keyHash(user, key string) [32]byte {

@@ -13,7 +13,9 @@ import (
 // Every list is read from an index in the order in which it is returned, so that
 // its cost depends on offset and limit, not on the number of requests. Each
 // statement names its index: the one that narrows the list most, and that has
-// created_at and request_id after what it narrows by.
+// created_at and request_id after what it narrows by. The indexes on user and type
+// end with what they are often narrowed by as well, so that such a list that finds
+// little looks at the index alone.
 
 // FindRequests returns the requests that pass the filter, newest first, then by
 // id, without args and job chains.

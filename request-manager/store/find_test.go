@@ -228,7 +228,7 @@ func (f *fixture) badSteps(t *testing.T, q *query) []string {
 	}
 	rows, err := f.write.QueryContext(t.Context(), "EXPLAIN "+q.sql.String(), q.args...)
 	must(t, err)
-	defer rows.Close() //nolint:errcheck // read to the end below
+	defer rows.Close()
 	var bad []string
 	for rows.Next() {
 		var id, selectType, table, kind, keys, key, keyLen, ref, n, extra *string
@@ -257,7 +257,7 @@ func (f *fixture) badSQLiteSteps(t *testing.T, q *query) []string {
 	t.Helper()
 	rows, err := f.write.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+q.sql.String(), q.args...)
 	must(t, err)
-	defer rows.Close() //nolint:errcheck // read to the end below
+	defer rows.Close()
 	var bad []string
 	for rows.Next() {
 		var id, parent, n int

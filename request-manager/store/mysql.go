@@ -78,10 +78,11 @@ type mysqlConnector struct {
 }
 
 // mysqlSession is what every session needs: errors instead of silent changes of
-// data, an unambiguous clock, and row locks that neither cover gaps nor last for
-// rows that did not match.
+// data, an unambiguous clock, waits for locks that are shorter than the timeout of
+// the connection, and row locks that neither cover gaps nor last for rows that did
+// not match.
 var mysqlSession = []string{
-	"SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00'",
+	"SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', innodb_lock_wait_timeout = 5",
 	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 }
 

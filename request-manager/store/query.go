@@ -19,6 +19,7 @@ type query struct {
 	s    *Store
 	sql  strings.Builder
 	args []any
+	at   int64 // what now says, where the process has the clock
 }
 
 // q starts a statement.
@@ -34,13 +35,16 @@ func (q *query) add(text string, args ...any) *query {
 	return q
 }
 
-// now appends the time of the statement, in microseconds by the database's clock.
+// now appends the time of the statement, in microseconds by the database's clock:
+// the same one every time.
 func (q *query) now() *query {
 	if q.s.cfg.Now == nil && q.s.dialect.now != "" {
 		return q.add(q.s.dialect.now)
 	}
-	now, _ := q.s.readNow(context.Background(), nil) // the process's clock: no query
-	return q.add("?", now)
+	if q.at == 0 {
+		q.at, _ = q.s.readNow(context.Background(), nil) // the process's clock: no query
+	}
+	return q.add("?", q.at)
 }
 
 // ids appends a list of ids in parentheses. There must be one at least.
@@ -172,12 +176,4 @@ func chunks[T any](xs []T, fn func([]T) error) error {
 		xs = xs[n:]
 	}
 	return nil
-}
-
-// nullable is nil for empty text.
-func nullable(x string) any {
-	if x == "" {
-		return nil
-	}
-	return x
 }

@@ -13,10 +13,9 @@ import (
 )
 
 const (
-	maxID        = 20
-	maxReason    = 4 << 10 // bytes; the rest is cut off
-	stopReason   = "stopped by request"
-	requestTable = "requests r"
+	maxID      = 20
+	maxReason  = 4 << 10 // bytes; the rest is cut off
+	stopReason = "stopped by request"
 )
 
 // requestColumns are those that scanRequest reads, of requests AS r.
@@ -52,7 +51,7 @@ func (s *Store) Request(ctx context.Context, id string) (proto.Request, error) {
 	}
 	err := s.do(ctx, op, func(ctx context.Context, _ int) error {
 		var args []byte
-		q := s.q("SELECT "+requestColumns+", r.args FROM "+requestTable+" WHERE r.request_id = ?", id)
+		q := s.q("SELECT "+requestColumns+", r.args FROM requests r WHERE r.request_id = ?", id)
 		row := s.read.QueryRowContext(ctx, q.sql.String(), q.args...)
 		var err error
 		if req, err = scanRequest(row.Scan, &args); err != nil {
@@ -73,7 +72,7 @@ func (s *Store) Requests(ctx context.Context, ids []string) (map[string]proto.Re
 	out := make(map[string]proto.Request, len(ids))
 	err := chunks(ids, func(ids []string) error {
 		return s.do(ctx, "requests", func(ctx context.Context, _ int) error {
-			q := s.q("SELECT " + requestColumns + " FROM " + requestTable + " WHERE r.request_id IN ").ids(ids)
+			q := s.q("SELECT " + requestColumns + " FROM requests r WHERE r.request_id IN ").ids(ids)
 			return q.rows(ctx, s.read, func(scan func(...any) error) error {
 				r, err := scanRequest(scan)
 				out[r.ID] = r

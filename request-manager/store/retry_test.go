@@ -109,7 +109,7 @@ func TestDatabaseThatIsNotThere(t *testing.T) {
 	must(t, l.Close())
 	s, err := Open(t.Context(), Config{MySQLDSN: "u@tcp(" + addr + ")/d", RetryWait: time.Millisecond})
 	must(t, err)
-	defer s.Close() //nolint:errcheck // never connected
+	defer s.Close()
 	for name, err := range map[string]error{
 		"ping":    s.Ping(t.Context()),
 		"request": second(s.Request(t.Context(), newID())),
