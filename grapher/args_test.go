@@ -18,7 +18,7 @@ sequences:
     request: true
     args:
       required:
-        - {name: app, desc: "What to deploy", pattern: "[a-z-]+"}
+        - {name: app, desc: "What to deploy", pattern: "^[a-z-]+$"}
         - {name: hosts, type: list}
       optional:
         - {name: env, enum: [test, prod], default: test}
@@ -117,8 +117,8 @@ func TestRequestArgsRefuses(t *testing.T) {
 		{"unknown, none near", "deploy", proto.Values{"verbosity": "a"}, "arg `verbosity` is unknown: the request takes `app`, `hosts`, `env`, `percent`, `ratio`, `force`, `opts`, `token`, `pin`, `free`"},
 		{"none known", "bare", nil, "arg `app` is unknown: the request takes no args; arg `hosts` is unknown: the request takes no args"},
 		{"static", "deploy", proto.Values{"channel": "#dev"}, "arg `channel` is static: it cannot be given"},
-		{"pattern", "deploy", proto.Values{"app": "shop; rm"}, "arg `app` must match `[a-z-]+`, and the string `shop; rm` does not"},
-		{"pattern of another type", "deploy", proto.Values{"app": int64(1)}, "arg `app` must be a string that matches `[a-z-]+`, not 1"},
+		{"pattern", "deploy", proto.Values{"app": "shop; rm"}, "arg `app` must match `^[a-z-]+$`, and the string `shop; rm` does not"},
+		{"pattern of another type", "deploy", proto.Values{"app": int64(1)}, "arg `app` must be a string that matches `^[a-z-]+$`, not 1"},
 		{"list", "deploy", proto.Values{"hosts": "a,b"}, "arg `hosts` must be a list, not the string `a,b`"},
 		{"enum", "deploy", proto.Values{"env": "qa"}, "arg `env` must be one of `test`, `prod`, not the string `qa`"},
 		{"int as a string", "deploy", proto.Values{"percent": "10"}, "arg `percent` must be a whole number (int), not the string `10`"},

@@ -3,6 +3,8 @@ package grapher
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/treadle-run/treadle/proto"
 )
@@ -46,6 +48,20 @@ func checkArgRules(p *pass, s *Sequence) {
 			}
 			if a.Pattern != "" && a.Type != "" && a.Type != "string" {
 				p.problem(a.fields.line("pattern", a.Line), "`pattern` of %s needs a string, and the type is %s", quote(a.Name), a.Type)
+			}
+		}
+	}
+}
+
+// anchors are what ties a pattern to the start or the end of a text.
+var anchors = []string{"^", "$", `\A`, `\z`}
+
+func checkLoosePattern(p *pass, s *Sequence) {
+	for _, list := range s.Args.lists() {
+		for _, a := range list {
+			if a.pattern != nil && !slices.ContainsFunc(anchors, func(x string) bool { return strings.Contains(a.Pattern, x) }) {
+				p.problem(a.fields.line("pattern", a.Line), "`pattern` of %s has no anchor, so that a value matches if any part of it does; the whole value is meant by %s",
+					quote(a.Name), quote("^("+a.Pattern+")$"))
 			}
 		}
 	}

@@ -82,7 +82,9 @@ var badArgs = []badSpec{
 	{check: "arg-rules", where: "s", message: "each choice in `enum` of `x` must be a whole number (int), not the text `b`", spec: withArg("required", "{name: x, type: int, enum: [1, b]}")},
 	{check: "arg-rules", where: "s", message: "`enum` of `x` is empty: no value would be allowed", spec: withArg("required", "{name: x, enum: []}")},
 	{check: "arg-rules", where: "s", message: "`pattern` of `x`: `a(` is no regular expression: error parsing regexp: missing closing ): `a(`", spec: withArg("required", "{name: x, pattern: 'a('}")},
-	{check: "arg-rules", where: "s", message: "`pattern` of `x` needs a string, and the type is int", spec: withArg("required", "{name: x, type: int, pattern: a}")},
+	{check: "arg-rules", where: "s", message: "`pattern` of `x` needs a string, and the type is int", spec: withArg("required", "{name: x, type: int, pattern: ^a}")},
+
+	{check: "loose-pattern", where: "s", message: "`pattern` of `x` has no anchor, so that a value matches if any part of it does; the whole value is meant by `^([a-z]+)$`", spec: withArg("required", "{name: x, pattern: '[a-z]+'}")},
 
 	{check: "bad-default", where: "s", message: "the default of `x` must be a whole number (int), not the number 1.5", spec: withArg("optional", "{name: x, type: int, default: 1.5}")},
 	{check: "bad-default", where: "s", message: "the default of `x` must be a whole number (int), not the text `5`", spec: withArg("optional", "{name: x, type: int, default: '5'}")},
@@ -93,6 +95,6 @@ var badArgs = []badSpec{
 	{check: "bad-default", where: "s", message: "the default of `x` must be a string, not a list", spec: withArg("optional", "{name: x, type: string, default: []}")},
 	{check: "bad-default", where: "s", message: "the default of `x` must be one of `a`, `b`, not the string `c`", spec: withArg("optional", "{name: x, enum: [a, b], default: c}")},
 	{check: "bad-default", where: "s", message: "the default of `x` must be one of `1`, `2`, not 3", spec: withArg("optional", "{name: x, type: int, enum: [1, 2], default: 3}")},
-	{check: "bad-default", where: "s", message: "the default of `x` must match `[a-z]+`, and the string `a1` does not", spec: withArg("optional", "{name: x, pattern: '[a-z]+', default: a1}")},
-	{check: "bad-default", where: "s", message: "the default of `x` must match `[a-z]+`, and the secret that is given does not", spec: withArg("optional", "{name: x, secret: true, pattern: '[a-z]+', default: a1}")},
+	{check: "bad-default", where: "s", message: "the default of `x` must match `^[a-z]+$`, and the string `a1` does not", spec: withArg("optional", "{name: x, pattern: '^[a-z]+$', default: a1}")},
+	{check: "bad-default", where: "s", message: "the default of `x` must match `^[a-z]+$`, and the secret that is given does not", spec: withArg("optional", "{name: x, secret: true, pattern: '^[a-z]+$', default: a1}")},
 }

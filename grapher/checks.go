@@ -85,6 +85,7 @@ var checks = []check{
 	{Check: Check{"extra-arg", SeverityWarning, "An arg is given to a sequence that does not take it."}, node: checkExtraArg},
 	{Check: Check{"unused-set", SeverityWarning, "An arg is set and never used."}, sequence: checkUnusedSet},
 	{Check: Check{"unused-sequence", SeverityWarning, "Nothing calls the sequence, and no user can ask for it."}, sequence: checkUnusedSequence},
+	{Check: Check{"loose-pattern", SeverityWarning, "A `pattern` has no anchor: a value matches if any part of it does."}, sequence: checkLoosePattern},
 	{Check: Check{"redundant-dep", SeverityWarning, "Another dep of the node already implies a dep."}, sequence: checkRedundantDep},
 }
 

@@ -112,12 +112,14 @@ func (d *decoder) finishArg(a *argDecl) {
 	}
 }
 
-// compilePattern compiles a pattern so that it must match the whole of a text.
+// compilePattern compiles a pattern. As in JSON Schema, it may match any part of
+// a text unless it has anchors.
 func compilePattern(p string) (*regexp.Regexp, error) {
-	if _, err := regexp.Compile(p); err != nil {
+	re, err := regexp.Compile(p)
+	if err != nil {
 		return nil, fmt.Errorf("%s is no regular expression: %w", quote(p), err)
 	}
-	return regexp.Compile(`\A(?:` + p + `)\z`)
+	return re, nil
 }
 
 var aclFields = []field[ACL]{

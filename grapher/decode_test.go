@@ -26,7 +26,7 @@ sequences:
     request: true
     timeout: 2h
     args:
-      required: [{name: host, desc: Where, pattern: "[a-z]+"}]
+      required: [{name: host, desc: Where, pattern: "^[a-z]+$"}]
       optional: [{name: n, type: int, enum: [1, 2], default: 2}]
       static: [{name: token, secret: true, default: s3cret}]
     acl:
@@ -69,7 +69,7 @@ sequences:
 	want := &Sequence{
 		Name: "main", Request: true, Timeout: proto.Duration(2 * time.Hour),
 		Args: SequenceArgs{
-			Required: []*Arg{{Name: "host", Desc: "Where", Pattern: "[a-z]+"}},
+			Required: []*Arg{{Name: "host", Desc: "Where", Pattern: "^[a-z]+$"}},
 			Optional: []*Arg{{Name: "n", Type: "int", Enum: []any{int64(1), int64(2)}, Default: int64(2)}},
 			Static:   []*Arg{{Name: "token", Secret: true, Default: "s3cret"}},
 		},
