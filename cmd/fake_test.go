@@ -15,10 +15,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/treadle-run/treadle/internal/supervise"
 	"github.com/treadle-run/treadle/job/builtin"
 )
 
 func TestMain(m *testing.M) {
+	supervise.Main() // the runner of `dev` starts this program once more
 	goleak.VerifyTestMain(m)
 }
 

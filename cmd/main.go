@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/treadle-run/treadle/internal/supervise"
 	"github.com/treadle-run/treadle/job"
 )
 
@@ -18,6 +19,7 @@ import (
 // process, and the job types of r, and ends the process. SIGINT and SIGTERM
 // end what runs in good order; a second one ends the process at once.
 func Main(r *job.Registry) {
+	supervise.Main() // a Job Runner starts this program once more to supervise commands
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

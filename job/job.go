@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/treadle-run/treadle/proto"
@@ -65,6 +66,16 @@ type Info struct {
 	Epoch     uint64 // hand-over of the request to a runner; only grows
 	Args      Values // what the job was created with; must not be changed
 }
+
+// ErrInterrupted in the error of a try says that neither the job nor its user
+// ended it: the try counts as stopped, never as failed, and runs again.
+var ErrInterrupted = errors.New("interrupted")
+
+// ErrLeaseLost is the cause that the context of a job ends with when its runner
+// has lost the right to run jobs, because no Request Manager answered. Other
+// runners may go on with the request a few seconds later: what the job started
+// must have ended by then.
+var ErrLeaseLost = fmt.Errorf("%w: the runner lost its lease", ErrInterrupted)
 
 type infoKey struct{}
 

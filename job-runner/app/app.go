@@ -16,6 +16,7 @@ import (
 	"github.com/rs/xid"
 
 	"github.com/treadle-run/treadle/internal/httpserve"
+	"github.com/treadle-run/treadle/internal/supervise"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/job-runner/api"
 	"github.com/treadle-run/treadle/job-runner/run"
@@ -58,9 +59,12 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	}
 	rm := client.New(client.Config{URL: cfg.RMClient.URL, Secret: string(cfg.Cluster.Secret), TLS: rmTLS})
 	defer rm.Close()
+	supervisor := supervise.New(deps.Logger)
 	runner := run.New(run.Config{
 		Self: self, Registry: deps.Registry, RM: rm, Logger: deps.Logger, ShutdownTimeout: cfg.ShutdownTimeout,
 		MaxDataSize: cfg.Limits.Data,
+		Leased:      supervisor.Lease,
+		JobContext:  func(ctx context.Context) context.Context { return supervise.With(ctx, supervisor) },
 	})
 	handler := api.New(api.Config{
 		Version: deps.Version, BaseURL: self.URL, Secret: string(cfg.Cluster.Secret), Registry: prometheus.NewRegistry(),
@@ -71,7 +75,8 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		deps.Ready(ln.Addr().String())
 	}
 	// The order of the end: the runner hands its chains in while the API still
-	// answers (what runs now, and that nothing new is taken); then the API ends.
+	// answers (what runs now, and that nothing new is taken) and commands are
+	// supervised; then the API and the supervisor end.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	running, stopRunning := context.WithCancel(ctx)
@@ -80,6 +85,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		served   sync.WaitGroup
 		serveErr error
 	)
+	served.Go(func() { supervisor.Run(serving) })
 	served.Go(func() {
 		serveErr = httpserve.Serve(serving, ln, handler, cfg.ShutdownTimeout, deps.Logger)
 		stopRunning()

@@ -47,9 +47,9 @@ func TestValuesThatAreNoStringsReachTheScriptAsJSON(t *testing.T) {
 func TestTheScriptKnowsWhichTryItIs(t *testing.T) {
 	t.Parallel()
 	tr := mustCreate(t, "shell", job.Values{"script": `echo $TREADLE_REQUEST_ID $TREADLE_JOB_ID $TREADLE_TRY $TREADLE_EPOCH`})
-	tr.info.Try, tr.info.Epoch = 3, 12
+	tr.info.RequestID, tr.info.Try, tr.info.Epoch = "req", 3, 12
 	res, err := tr.run(t.Context(), nil)
-	if got := string(res.Stdout); err != nil || got != "req1 job1 3 12\n" {
+	if got := string(res.Stdout); err != nil || got != "req job1 3 12\n" {
 		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -4,21 +4,47 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/treadle-run/treadle/internal/supervise"
 	"github.com/treadle-run/treadle/job"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// supervisor is what commands of all tests run under, as in a runner.
+var supervisor = supervise.New(slog.New(slog.DiscardHandler))
+
+func TestMain(m *testing.M) {
+	supervise.Main()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		supervisor.Run(ctx)
+	}()
+	supervisor.Lease(time.Now().Add(time.Hour))
+	code := m.Run()
+	stop()
+	<-ended
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+var requests atomic.Int64
 
 // try is one job of a built-in type on its way through its two lives.
 type try struct {
@@ -32,7 +58,8 @@ func create(t *testing.T, jobType string, args job.Values) (try, error) {
 	if err := args.Normalize(); err != nil {
 		t.Fatal(err)
 	}
-	info := job.Info{RequestID: "req1", JobID: "job1", Name: "node", Type: jobType}
+	// Each try here is of a request of its own, so that none waits for another.
+	info := job.Info{RequestID: fmt.Sprintf("req%d", requests.Add(1)), JobID: "job1", Name: "node", Type: jobType}
 	r := Registry()
 	b, err := r.Create(t.Context(), &info, args)
 	if err != nil {
@@ -56,6 +83,11 @@ func mustCreate(t *testing.T, jobType string, args job.Values) try {
 }
 
 func (tr try) run(ctx context.Context, data job.Values) (job.Result, error) {
+	return tr.runUnder(ctx, supervisor, data)
+}
+
+func (tr try) runUnder(ctx context.Context, s supervise.Starter, data job.Values) (job.Result, error) {
+	ctx = supervise.With(ctx, s)
 	return job.Run(job.WithInfo(ctx, &tr.info), tr.job, data)
 }
 
@@ -145,7 +177,15 @@ func wantGroupGone(t *testing.T, pgid string) {
 	if err != nil || n <= 1 {
 		t.Fatalf("%q is no process group", pgid)
 	}
-	if groupLives(n) && !onlyZombies(n) {
-		t.Errorf("group %s still lives", pgid)
+	if syscall.Kill(-n, 0) == syscall.ESRCH {
+		return
+	}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, stat := range stats {
+		b, _ := os.ReadFile(stat)
+		_, after, _ := strings.Cut(string(b), ") ")
+		if f := strings.Fields(after); len(f) > 2 && f[2] == pgid && f[0] != "Z" {
+			t.Errorf("a process of group %s still lives: %s", pgid, b)
+		}
 	}
 }

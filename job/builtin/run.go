@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/supervise"
 	"github.com/treadle-run/treadle/job"
 )
 
@@ -63,16 +64,19 @@ func (p *program) run(ctx context.Context, argv []string, data job.Values) (job.
 		env:     environ(&info, p.args, data, outputs),
 		dir:     p.dir,
 		grace:   p.grace,
+		lock:    info.RequestID + "." + info.JobID,
 		started: func(pid int) { p.pid.Store(int64(pid)) },
 	}
 	out, err := child.run(ctx)
 	p.pid.Store(0)
 	res := job.Result{Exit: out.exit, Stdout: out.stdout, Stderr: out.stderr}
-	if err != nil {
-		return res, startError(argv[0], err)
-	}
-	if out.stopped {
+	switch {
+	case ctx.Err() != nil && (err != nil || out.stopped):
 		return res, stoppedError(ctx)
+	case out.interrupted, errors.Is(err, supervise.ErrInterrupted):
+		return res, errInterrupted
+	case err != nil:
+		return res, startError(argv[0], err)
 	}
 	if out.signal != "" {
 		return res, fmt.Errorf("killed by %s", out.signal)

@@ -1,0 +1,157 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const (
+	// lockFD is where a command and all that it starts have the file of its lock.
+	// Scripts use lower numbers.
+	lockFD = 9
+	// lockWait is how long a command waits for the processes of an earlier one.
+	lockWait = 30 * time.Second
+	// pollLock is how often it is looked whether they are gone; the lock belongs to
+	// an open file, and to wait for it in the kernel could not be ended.
+	pollLock = 20 * time.Millisecond
+)
+
+// errHeld says that a process of an earlier command of the same lock still lives.
+var errHeld = fmt.Errorf("an earlier try of this job still runs on this host, and has not ended within %s", lockWait)
+
+// lock is a file that is locked for one command at a time. The lock belongs to
+// the open file, which the command, all that it starts and the supervisor share:
+// it is free when one of them gives it up, or when all of them are gone.
+type lock struct {
+	path string
+	file *os.File
+}
+
+// locks are the lock files of all runners of this user on this host.
+type locks struct {
+	dir string
+	log *slog.Logger
+}
+
+// newLocks makes sure that the directory of lock files is there and is ours.
+func newLocks(log *slog.Logger) (*locks, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("treadle-%d", os.Getuid()))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || !ok || int(stat.Uid) != os.Getuid() || info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s must be a directory of this user that nobody else can use", dir)
+	}
+	return &locks{dir: dir, log: log}, nil
+}
+
+// acquire waits until the lock is free.
+func (l *locks) acquire(ctx context.Context, name string) (*lock, error) {
+	path := filepath.Join(l.dir, url.PathEscape(name)+".lock")
+	var tick *time.Ticker
+	var over <-chan time.Time
+	for {
+		locked, err := tryLock(path)
+		if err != nil || locked != nil {
+			return locked, err
+		}
+		if tick == nil {
+			l.log.Warn("a process of an earlier try still runs on this host; waiting for it", "lock", name)
+			tick = time.NewTicker(pollLock)
+			defer tick.Stop()
+			deadline := time.NewTimer(lockWait)
+			defer deadline.Stop()
+			over = deadline.C
+		}
+		select {
+		case <-tick.C:
+		case <-over:
+			return nil, errHeld
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// tryLock returns nil without an error if the lock is held.
+func tryLock(path string) (*lock, error) {
+	for {
+		file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			_ = file.Close()
+			if err == syscall.EWOULDBLOCK {
+				return nil, nil
+			}
+			return nil, os.NewSyscallError("flock", err)
+		}
+		// Who had the lock may have removed the file between the two calls.
+		l := &lock{path: path, file: file}
+		if l.inPlace() {
+			return l, nil
+		}
+		l.close()
+	}
+}
+
+// inPlace reports whether the file of the lock is still the one at its path.
+func (l *lock) inPlace() bool {
+	ours, err := l.file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(l.path)
+	return err == nil && os.SameFile(ours, there)
+}
+
+// inherited are the files that a command gets so that it holds the lock.
+func (l *lock) inherited() []*os.File {
+	files := make([]*os.File, lockFD-3+1)
+	files[lockFD-3] = l.file
+	return files
+}
+
+// release gives the lock up and removes its file, also if processes that left
+// the group of the command still have it. A nil lock is none.
+func (l *lock) release() {
+	if l == nil {
+		return
+	}
+	if l.inPlace() {
+		_ = os.Remove(l.path)
+	}
+	_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
+	l.close()
+}
+
+// close leaves the lock to the other processes that have the file.
+func (l *lock) close() {
+	if l != nil {
+		_ = l.file.Close()
+	}
+}
+
+// sweep removes the lock files of commands that are gone and that nobody asked
+// for again.
+func (l *locks) sweep() {
+	paths, _ := filepath.Glob(filepath.Join(l.dir, "*.lock")) // an odd TMPDIR sweeps nothing
+	for _, path := range paths {
+		if locked, err := tryLock(path); err == nil {
+			locked.release()
+		}
+	}
+}
