@@ -63,7 +63,7 @@ func (p *program) follow(ctx context.Context, c *client.Client, id string, show 
 		}
 	}
 	cancel()
-	<-ended //nolint:errcheck // it was told to end, and says so
+	<-ended // it was told to end, and says so
 	return r, nil
 }
 

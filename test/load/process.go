@@ -61,7 +61,7 @@ func (s *system) usage() usage {
 	if err != nil {
 		return u
 	}
-	defer rows.Close() //nolint:errcheck // read only
+	defer rows.Close()
 	for rows.Next() {
 		var name string
 		var value int64
@@ -76,6 +76,9 @@ func (s *system) usage() usage {
 		default:
 			u.syncs = value
 		}
+	}
+	if rows.Err() != nil {
+		u.statements, u.commits, u.syncs = 0, 0, 0 // not known, rather than half of it
 	}
 	return u
 }

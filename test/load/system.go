@@ -172,7 +172,7 @@ func (s *system) awaitReady(ctx context.Context, base string) error {
 		if err != nil {
 			return false, nil
 		}
-		defer resp.Body.Close() //nolint:errcheck // read only
+		defer resp.Body.Close()
 		return resp.StatusCode == http.StatusOK, nil
 	})
 	if err != nil {
@@ -228,7 +228,7 @@ func (s *system) awaitRunning(ctx context.Context, jobs int) error {
 		if err != nil {
 			return false, err
 		}
-		defer resp.Body.Close() //nolint:errcheck // read only
+		defer resp.Body.Close()
 		var status struct{ Jobs []struct{} }
 		err = json.NewDecoder(resp.Body).Decode(&status)
 		return len(status.Jobs) >= jobs, err
@@ -246,7 +246,7 @@ func (s *system) post(ctx context.Context, body []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer resp.Body.Close() //nolint:errcheck // read only
+	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return "", err
