@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"io/fs"
+	"strings"
 
 	"github.com/go-sql-driver/mysql"
 	"modernc.org/sqlite"
@@ -101,6 +102,10 @@ var mysqlClasses = map[uint16]errorClass{
 
 func classifyMySQL(err error) errorClass {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		// This one has no number of its own.
+		if e.Number == 1105 && strings.Contains(e.Message, "max_allowed_packet") {
+			return classData
+		}
 		return mysqlClasses[e.Number]
 	}
 	if errors.Is(err, mysql.ErrPktTooLarge) {

@@ -162,3 +162,29 @@ func TestSaveReportWantsARequestOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestSaveReportSetsAsideWhatIsTooLarge(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		var items []proto.ReportItem
+		for range 5 {
+			id := f.running(t)
+			items = append(items, proto.ReportItem{RequestID: id, Epoch: 1, FinishedJobs: 1, Entries: []proto.JobLog{entry(id, 0, "a")}})
+		}
+		// More than MariaDB's max_allowed_packet, which is 16 MiB.
+		items[2].Entries[0].Stdout = strings.Repeat("x", 20<<20)
+		refused, err := f.SaveReport(t.Context(), items)
+		must(t, err)
+		for _, r := range refused {
+			if r.RequestID != items[2].RequestID {
+				t.Errorf("refused %+v", r)
+			}
+		}
+		// SQLite can hold it.
+		if want := f.dialect == &mysqlDialect; want != (len(refused) == 1) {
+			t.Errorf("refused %+v", refused)
+		}
+		if n := f.count(t, "job_log"); n != len(items)-len(refused) {
+			t.Errorf("%d entries, want %d", n, len(items)-len(refused))
+		}
+	})
+}
