@@ -3,6 +3,7 @@ package request
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
@@ -19,6 +20,7 @@ const (
 type creator struct {
 	store *store.Store
 	queue chan *creation
+	ended chan struct{} // closed when nothing is stored any more
 }
 
 type creation struct {
@@ -27,7 +29,7 @@ type creation struct {
 }
 
 func newCreator(s *store.Store) *creator {
-	return &creator{store: s, queue: make(chan *creation, maxCreateBatch)}
+	return &creator{store: s, queue: make(chan *creation, maxCreateBatch), ended: make(chan struct{})}
 }
 
 // create returns when the request is durable, or why it is not. If ctx ends
@@ -36,22 +38,34 @@ func (c *creator) create(ctx context.Context, n *store.NewRequest) error {
 	w := &creation{new: n, done: make(chan error, 1)}
 	select {
 	case c.queue <- w:
+	case <-c.ended:
+		return errEnding
 	case <-ctx.Done():
 		return unavailable(ctx)
 	}
 	select {
 	case err := <-w.done:
 		return err
+	case <-c.ended:
 	case <-ctx.Done():
 		return unavailable(ctx)
 	}
+	select {
+	case err := <-w.done: // it was in the last batch
+		return err
+	default:
+		return errEnding
+	}
 }
+
+var errEnding = &proto.Error{Code: proto.CodeUnavailable, Message: "the request manager is shutting down; try again with the same Idempotency-Key"}
 
 func unavailable(ctx context.Context) error {
 	return &proto.Error{Code: proto.CodeUnavailable, Message: "not stored in time; try again with the same Idempotency-Key", Err: context.Cause(ctx)}
 }
 
 func (c *creator) run(ctx context.Context) {
+	defer close(c.ended)
 	for {
 		select {
 		case w := <-c.queue:
@@ -79,17 +93,25 @@ func (c *creator) gather(first *creation) []*creation {
 // storeBatch stores all it can. A request that cannot be stored does not keep
 // the others from it.
 func (c *creator) storeBatch(ctx context.Context, batch []*creation) {
+	// Whose key is taken hears it after the others are stored: it may be one of
+	// these that has the same key, and then it is to be found.
+	taken := map[*creation]error{}
+	defer func() {
+		for w, err := range taken {
+			w.done <- err
+		}
+	}()
 	for len(batch) > 0 {
 		requests := make([]store.NewRequest, len(batch))
 		for i, w := range batch {
 			requests[i] = *w.new
 		}
 		err := c.store.CreateRequests(ctx, requests)
-		taken, isTaken := errors.AsType[*store.KeyTakenError](err)
+		key, isTaken := errors.AsType[*store.KeyTakenError](err)
 		switch {
 		case isTaken:
-			batch[taken.Index].done <- err
-			batch = append(batch[:taken.Index], batch[taken.Index+1:]...)
+			taken[batch[key.Index]] = err
+			batch = slices.Delete(batch, key.Index, key.Index+1)
 			continue
 		case err != nil && len(batch) > 1 && !errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil:
 			for _, w := range batch {

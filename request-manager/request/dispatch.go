@@ -12,8 +12,9 @@ import (
 
 const (
 	maxDispatchBatch = 100
-	// maxDeliveries is how many chains are on their way to runners at a time.
-	maxDeliveries = 64
+	// maxDeliveries is how many chains are on their way to one runner at a time: a
+	// runner that hangs must not hold up what goes to others.
+	maxDeliveries = 128
 	// scanEvery is how often the store is asked for requests that other managers left
 	// PENDING, or that did not fit the queue.
 	scanEvery = time.Second
@@ -23,7 +24,7 @@ const (
 
 // dispatch sends what is PENDING to runners, until ctx ends.
 func (m *Manager) dispatch(ctx context.Context) {
-	d := &dispatcher{m: m, slots: make(chan struct{}, maxDeliveries)}
+	d := &dispatcher{m: m}
 	scan := time.NewTicker(scanEvery)
 	defer scan.Stop()
 	d.scan(ctx)
@@ -43,7 +44,6 @@ func (m *Manager) dispatch(ctx context.Context) {
 // dispatcher is the state of the dispatch loop.
 type dispatcher struct {
 	m          *Manager
-	slots      chan struct{}
 	deliveries sync.WaitGroup
 }
 
@@ -94,33 +94,26 @@ func (d *dispatcher) assign(batch []pendingRequest) (byRunner map[string][]pendi
 
 // handOver marks requests RUNNING on a runner, in one transaction, and then
 // sends them. A request that another manager or a stop took first is not ours to
-// send.
+// send. What was begun is ended also if ctx ends: a request that is RUNNING and
+// was not sent takes long to be found.
 func (d *dispatcher) handOver(ctx context.Context, runner proto.Runner, rs []pendingRequest) {
 	handovers := make([]store.Handover, len(rs))
 	for i, r := range rs {
 		handovers[i] = store.Handover{RequestID: r.id, Epoch: r.epoch}
 	}
-	taken, err := d.m.store.Dispatch(ctx, handovers, runner.ID, runner.URL)
+	taken, err := d.m.store.Dispatch(context.WithoutCancel(ctx), handovers, runner.ID, runner.URL)
 	if err != nil {
-		if ctx.Err() == nil {
-			d.m.log.Warn("cannot hand requests over; the scan will find them", "requests", len(rs), "runner", runner.ID, "error", err)
-		}
+		d.m.log.Warn("cannot hand requests over; the scan will find them", "requests", len(rs), "runner", runner.ID, "error", err)
+		d.m.fleet.sent(runner.ID, len(rs), false)
 		return
 	}
 	for _, r := range rs {
 		if !slices.Contains(taken, r.id) {
+			d.m.fleet.sent(runner.ID, 1, false)
 			continue
 		}
 		d.m.changes.notify(r.id)
-		select {
-		case d.slots <- struct{}{}:
-		case <-ctx.Done():
-			return // recovered when the runner says that it does not have it
-		}
-		d.deliveries.Go(func() {
-			defer func() { <-d.slots }()
-			d.send(ctx, runner, r)
-		})
+		d.deliveries.Go(func() { d.send(ctx, runner, r) })
 	}
 }
 
@@ -131,8 +124,9 @@ func (d *dispatcher) send(ctx context.Context, runner proto.Runner, r pendingReq
 	body := r.body
 	if body == nil {
 		var err error
-		if body, err = m.store.Chain(ctx, r.id); err != nil {
+		if body, err = m.store.Chain(context.WithoutCancel(ctx), r.id); err != nil {
 			log.Error("cannot read the job chain", "error", err)
+			m.fleet.sent(runner.ID, 1, false)
 			m.giveBack(ctx, r.id, epoch, "the job chain could not be read")
 			return
 		}
@@ -145,25 +139,35 @@ func (d *dispatcher) send(ctx context.Context, runner proto.Runner, r pendingReq
 		log.Debug("request sent")
 	case refused:
 		log.Info("the job runner did not take the request", "error", err)
-		m.giveBack(ctx, r.id, epoch, "job runner "+runner.URL+": "+proto.Body(err).Message)
+		if isUnfit(err) {
+			m.failUnfit(ctx, r.id, epoch, whyRefused(runner, err))
+			return
+		}
+		m.giveBack(ctx, r.id, epoch, whyRefused(runner, err))
 	case unknown:
 		log.Warn("the job runner did not answer; whether it has the request shows with its next heartbeat, or its lease", "error", err)
 	}
 }
 
 // deliver sends something to a runner until it answers: the same runner, the
-// same epoch, so that accepting twice is harmless.
-func (m *Manager) deliver(ctx context.Context, runner proto.Runner, send func(context.Context) error) (delivery, error) {
+// same epoch, so that accepting twice is harmless. If ctx ends, it does not try
+// again.
+func (m *Manager) deliver(ctx context.Context, runner proto.Runner, send func(context.Context) error) (outcome delivery, err error) {
+	defer func() { m.fleet.sent(runner.ID, 1, outcome != refused) }()
+	unanswered := false
 	for try := 1; ; try++ {
-		err := send(ctx)
-		outcome := deliveryOf(err)
-		if outcome == refused {
+		err = m.sendOnce(ctx, send)
+		outcome = deliveryOf(err)
+		if outcome == refused && unanswered && isUnsent(err) {
+			outcome = unknown // this try did not get there, but an earlier one may have
+		}
+		if outcome == unknown || outcome == refused && !isUnfit(err) {
 			m.fleet.suspect(runner.ID)
 		}
 		if outcome != unknown || try >= m.cfg.RunnerTries {
 			return outcome, err
 		}
-		m.fleet.suspect(runner.ID)
+		unanswered = true
 		wait := time.NewTimer(m.cfg.RunnerRetryWait)
 		select {
 		case <-wait.C:
@@ -171,15 +175,40 @@ func (m *Manager) deliver(ctx context.Context, runner proto.Runner, send func(co
 			wait.Stop()
 			return unknown, err
 		}
+		if m.fleet.isGone(runner.ID) {
+			// Who is at its address now would begin again what the other may have done
+			// in part.
+			return unknown, err
+		}
+	}
+}
+
+func (m *Manager) sendOnce(ctx context.Context, send func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.cfg.DeliveryTimeout)
+	defer cancel()
+	return send(ctx)
+}
+
+func whyRefused(runner proto.Runner, err error) string {
+	return "job runner " + runner.URL + ": " + proto.Body(err).Message
+}
+
+// failUnfit ends a request whose chain no runner will ever take.
+func (m *Manager) failUnfit(ctx context.Context, id string, epoch uint64, reason string) {
+	ctx = context.WithoutCancel(ctx)
+	item := proto.ReportItem{RequestID: id, Epoch: epoch, Final: proto.StateFail, Reason: reason}
+	if c, _, err := m.replay(ctx, id); err == nil {
+		item.FinishedJobs = c.FinishedJobs()
+	}
+	if err := m.report(ctx, item); err != nil {
+		m.log.Warn("cannot fail the request; it is recovered later", "request", id, "epoch", epoch, "error", err)
 	}
 }
 
 // giveBack makes a request that no runner took PENDING again.
 func (m *Manager) giveBack(ctx context.Context, id string, epoch uint64, reason string) {
-	if err := m.store.Return(ctx, id, epoch, reason); err != nil {
-		if ctx.Err() == nil {
-			m.log.Warn("cannot give the request back; it is recovered later", "request", id, "epoch", epoch, "error", err)
-		}
+	if err := m.store.Return(context.WithoutCancel(ctx), id, epoch, reason); err != nil {
+		m.log.Warn("cannot give the request back; it is recovered later", "request", id, "epoch", epoch, "error", err)
 		return
 	}
 	m.changes.notify(id)

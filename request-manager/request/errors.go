@@ -43,11 +43,27 @@ func deliveryOf(err error) delivery {
 	if err == nil {
 		return delivered
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return refused // it was never sent
+	if isUnsent(err) {
+		return refused
 	}
 	if e, ok := errors.AsType[*proto.Error](err); ok && e.Err == nil && e.Code != proto.CodeInternal {
 		return refused
 	}
 	return unknown
+}
+
+// isUnsent reports whether a call failed before anything was sent.
+func isUnsent(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
+// isUnfit reports whether a runner refused because of what was sent: it will be the
+// same with any other runner, and at any other time.
+func isUnfit(err error) bool {
+	e, ok := errors.AsType[*proto.Error](err)
+	if !ok || e.Err != nil {
+		return false
+	}
+	return e.Code == proto.CodeInvalid || e.Code == proto.CodeTooLarge || e.Code == proto.CodeUnprocessable
 }

@@ -24,9 +24,13 @@ type member struct {
 	// assigned counts chains that were sent there since it last said what it has,
 	// less those that ended since.
 	assigned int
+	// sending counts chains that are on their way there now.
+	sending int
 	// suspect runners did not answer: nothing new goes there before the next
 	// heartbeat.
 	suspect bool
+	// gone runners are dead: another process registered at their address.
+	gone bool
 }
 
 func newFleet(m *Manager) *fleet {
@@ -43,6 +47,7 @@ func (f *fleet) run(ctx context.Context) {
 }
 
 func (f *fleet) refresh(ctx context.Context) error {
+	begun := time.Now()
 	now, err := f.m.store.Now(ctx)
 	if err != nil {
 		return err
@@ -58,8 +63,9 @@ func (f *fleet) refresh(ctx context.Context) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for id := range f.members {
-		if !known[id] {
+	for id, x := range f.members {
+		// One that was heard of since may have registered after that was read.
+		if !known[id] && x.seen.Before(begun) {
 			delete(f.members, id)
 		}
 	}
@@ -73,10 +79,13 @@ func (f *fleet) learn(r proto.Runner, seen time.Time) {
 	isNew := old == nil && time.Since(seen) < f.m.cfg.HeartbeatTimeout
 	switch {
 	case old == nil:
+		for _, x := range f.members {
+			x.gone = x.gone || x.runner.URL == r.URL
+		}
 		f.members[r.ID] = &member{runner: r, seen: seen}
 	case seen.After(old.seen.Add(100 * time.Millisecond)):
 		// Times read from the registry are off by the time that reading took.
-		*old = member{runner: r, seen: seen}
+		*old = member{runner: r, seen: seen, sending: old.sending, assigned: old.sending, gone: old.gone}
 	}
 	f.mu.Unlock()
 	if isNew {
@@ -87,15 +96,15 @@ func (f *fleet) learn(r proto.Runner, seen time.Time) {
 	f.m.queue.look()
 }
 
-// pick chooses the live runner with most room and counts a chain as sent there;
-// false if there is none.
+// pick chooses the live runner with most room and counts a chain as on its way
+// there, until sent is called; false if there is none.
 func (f *fleet) pick() (proto.Runner, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var best *member
 	bestLoad := 0.0
 	for _, x := range f.members {
-		if !f.takes(x) {
+		if !f.takes(x) || x.sending >= maxDeliveries {
 			continue
 		}
 		held := len(x.runner.Running) + x.assigned
@@ -114,11 +123,34 @@ func (f *fleet) pick() (proto.Runner, bool) {
 		return proto.Runner{}, false
 	}
 	best.assigned++
+	best.sending++
 	return best.runner, true
 }
 
+// sent takes in that chains which pick counted are no longer on their way: the
+// runner has them, or it does not.
+func (f *fleet) sent(id string, chains int, has bool) {
+	f.mu.Lock()
+	if x := f.members[id]; x != nil {
+		x.sending -= chains
+		if !has {
+			x.assigned -= chains
+		}
+	}
+	f.mu.Unlock()
+	f.m.queue.look()
+}
+
+// isGone reports whether another process is at the address of a runner.
+func (f *fleet) isGone(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	x := f.members[id]
+	return x != nil && x.gone
+}
+
 func (f *fleet) takes(x *member) bool {
-	return time.Since(x.seen) < f.m.cfg.HeartbeatTimeout && !x.runner.Draining && !x.suspect &&
+	return time.Since(x.seen) < f.m.cfg.HeartbeatTimeout && !x.runner.Draining && !x.suspect && !x.gone &&
 		(f.m.cfg.RunnerURL == "" || f.m.cfg.RunnerURL == x.runner.URL)
 }
 

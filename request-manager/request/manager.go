@@ -41,7 +41,7 @@ type Config struct {
 	SuspendTTL       time.Duration // default 1 h
 	ClaimTimeout     time.Duration // default 5 min
 	ResumeEvery      time.Duration // default 3 s
-	StatusTimeout    time.Duration // for a runner to say what it runs; default 2 s
+	StatusTimeout    time.Duration // for a runner to say what it runs, or to take a stop; default 2 s
 	KeepKeys         time.Duration // idempotency keys; default 48 h
 	HeartbeatTimeout time.Duration // a runner not heard of for so long gets nothing new; default 8 s
 }
@@ -106,12 +106,13 @@ func New(cfg Config) *Manager {
 func (m *Manager) Run(ctx context.Context) {
 	var roles sync.WaitGroup
 	for _, role := range []func(context.Context){
-		m.creator.run, // stores new requests
-		m.fleet.run,   // knows the runners
-		m.dispatch,    // sends what is PENDING to them
-		m.resumer.run, // sends what is SUSPENDED to them, cleans up
-		m.recover.run, // finds what is RUNNING on runners that are no more
-		m.purgeKeys,   // forgets old idempotency keys
+		m.creator.run,     // stores new requests
+		m.fleet.run,       // knows the runners
+		m.dispatch,        // sends what is PENDING to them
+		m.resumer.run,     // sends what is SUSPENDED to them
+		m.resumer.cleanUp, // drops old claims, fails what is SUSPENDED for too long
+		m.recover.run,     // finds what is RUNNING on runners that are no more
+		m.purgeKeys,       // forgets old idempotency keys
 	} {
 		roles.Go(func() { role(ctx) })
 	}

@@ -80,14 +80,22 @@ func (m *Manager) replay(ctx context.Context, id string) (*chain.Chain, []string
 	if err != nil {
 		return nil, nil, brokenChain(id, err)
 	}
-	if err := m.store.EachJobLog(ctx, id, c.Apply); err != nil {
+	var unfit error
+	err = m.store.EachJobLog(ctx, id, func(e *proto.JobLog) error {
+		unfit = c.Apply(e)
+		return unfit
+	})
+	if unfit != nil {
+		return nil, nil, brokenChain(id, unfit)
+	}
+	if err != nil {
 		return nil, nil, storeError(err, id)
 	}
 	return c, jc.Secrets, nil
 }
 
 func brokenChain(id string, err error) error {
-	return &proto.Error{Code: proto.CodeInternal, Message: "the stored job chain cannot be read", RequestID: id, Err: err}
+	return &proto.Error{Code: proto.CodeInternal, Message: "the stored job chain or job log cannot be read", RequestID: id, Err: err}
 }
 
 // Find returns the requests that the filter matches, newest first, without args

@@ -3,6 +3,7 @@ package request
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -19,8 +20,12 @@ func (c *Config) handOverTime() time.Duration {
 	return time.Duration(c.RunnerTries)*(c.DeliveryTimeout+c.RunnerRetryWait) + 10*time.Second
 }
 
-// maxRecover is how many requests are recovered in one go.
-const maxRecover = 1000
+const (
+	// maxRecover is how many requests are recovered in one go.
+	maxRecover = 1000
+	// asideFor is how long a request that cannot be recovered is left alone.
+	asideFor = time.Minute
+)
 
 // recoverer finds requests that are RUNNING on runners that do not run them:
 // runners that are no more, or that say that they do not have them. Their chains
@@ -31,6 +36,14 @@ type recoverer struct {
 
 	mu      sync.Mutex
 	missing map[string]store.Held // by request id: what runners said they do not have
+
+	// The rest is the loop's alone.
+
+	// aside has the requests that could not be recovered, and until when they are
+	// left alone.
+	aside map[string]time.Time
+	// shared has the addresses of which it was said that two runners live there.
+	shared map[string]bool
 }
 
 // compare takes in what a runner holds as the store and the runner itself say.
@@ -74,7 +87,9 @@ func (r *recoverer) run(ctx context.Context) {
 	// healthySince is since when this manager has had the database without a break:
 	// a runner is given up only if it could have been heard all that time.
 	var healthySince time.Time
+	r.aside, r.shared = map[string]time.Time{}, map[string]bool{}
 	every(ctx, time.Second, r.wake, func(ctx context.Context) {
+		maps.DeleteFunc(r.aside, func(_ string, until time.Time) bool { return time.Now().After(until) })
 		for _, h := range r.takeMissing() {
 			r.recoverOne(ctx, h, "the job runner does not have it")
 		}
@@ -117,10 +132,15 @@ func (r *recoverer) deadRunners(ctx context.Context, healthySince time.Time) (ma
 	for _, x := range runners {
 		silent := now.Sub(x.HeartbeatAt)
 		switch n := newest[x.URL]; {
-		case n.ID != x.ID:
+		case n.ID != x.ID && !x.HeartbeatAt.After(n.StartedAt):
 			dead[x.ID] = fmt.Sprintf("another process (%d on %s) is at the address of its job runner", n.PID, n.Host)
 		case silent > limit && !healthySince.IsZero() && time.Since(healthySince) > limit:
 			dead[x.ID] = fmt.Sprintf("its job runner has not been heard of for %s", silent.Round(time.Second))
+		case n.ID != x.ID && !r.shared[x.URL]:
+			// It was heard of after the other had registered: both live.
+			r.shared[x.URL] = true
+			r.m.log.Error("two job runners have the same URL: set server.url of each to an address of its own",
+				"url", x.URL, "runner", x.ID, "other", n.ID)
 		}
 	}
 	return dead, nil
@@ -133,13 +153,20 @@ func (r *recoverer) recoverRunner(ctx context.Context, id, why string) {
 		r.m.log.Warn("cannot read what a dead runner held", "runner", id, "error", err)
 		return
 	}
-	all := true
-	for _, h := range held[:min(len(held), maxRecover)] {
+	all, tried := true, 0
+	for _, h := range held {
+		if _, ok := r.aside[h.RequestID]; ok {
+			all = false
+			continue
+		}
+		if tried++; tried > maxRecover {
+			nudge(r.wake)
+			return
+		}
 		all = r.recoverOne(ctx, h, why) && all
 	}
-	if !all || len(held) > maxRecover {
-		nudge(r.wake)
-		return
+	if !all {
+		return // those that are left are tried again later
 	}
 	if err := r.m.store.RemoveRunner(ctx, id); err != nil {
 		r.m.log.Warn("cannot forget a dead runner", "runner", id, "error", err)
@@ -148,20 +175,53 @@ func (r *recoverer) recoverRunner(ctx context.Context, id, why string) {
 	r.m.log.Info("dead job runner forgotten", "runner", id, "why", why, "recovered", len(held))
 }
 
-// recoverOne suspends one request by replay of its job log. One that cannot be
-// recovered does not stop the others.
+// recoverOne recovers one request. One that cannot be recovered is set aside: it
+// does not stop the others.
 func (r *recoverer) recoverOne(ctx context.Context, h store.Held, why string) bool {
-	log := r.m.log.With("request", h.RequestID, "epoch", h.Epoch, "runner", h.RunnerID)
-	c, secrets, err := r.m.replay(ctx, h.RequestID)
-	if err != nil {
-		log.Error("cannot recover the request", "error", err)
+	if _, ok := r.aside[h.RequestID]; ok {
 		return false
 	}
+	log := r.m.log.With("request", h.RequestID, "epoch", h.Epoch, "runner", h.RunnerID)
+	item, err := r.recovered(ctx, h, why)
+	if err == nil {
+		err = r.m.report(ctx, item)
+	}
+	switch proto.ErrorCode(err) {
+	case proto.CodeConflict:
+		return true // somebody else was first
+	case proto.CodeUnavailable:
+		if ctx.Err() == nil {
+			log.Warn("cannot recover the request now", "error", err)
+		}
+		return false
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			log.Error("cannot recover the request", "error", err, "again_in", asideFor)
+			r.aside[h.RequestID] = time.Now().Add(asideFor)
+		}
+		return false
+	}
+	log.Info("request recovered", "why", why, "final", item.Final)
+	return true
+}
+
+// recovered computes from the job log what becomes of a request whose runner is
+// lost.
+func (r *recoverer) recovered(ctx context.Context, h store.Held, why string) (proto.ReportItem, error) {
 	item := proto.ReportItem{RequestID: h.RequestID, Epoch: h.Epoch}
+	c, secrets, err := r.m.replay(ctx, h.RequestID)
+	if err != nil {
+		return item, err
+	}
+	lost, err := notIdempotent(c)
+	if err != nil {
+		return item, err
+	}
 	if state, done := c.Done(); done {
 		// Its last entry came, its end did not.
 		item.Final, item.Reason = state, c.Reason()
-	} else if lost := notIdempotent(c); len(lost) > 0 {
+	} else if len(lost) > 0 {
 		item.Final = proto.StateFail
 		item.Reason = fmt.Sprintf("%s while it ran, or may have run, jobs that must not run twice (idempotent: false): %s", why, strings.Join(lost, ", "))
 	} else {
@@ -169,31 +229,31 @@ func (r *recoverer) recoverOne(ctx context.Context, h store.Held, why string) bo
 	}
 	item.Reason = proto.NewMasker(secrets).Text(item.Reason)
 	item.FinishedJobs = c.FinishedJobs()
-	if err := r.m.report(ctx, item); err != nil {
-		if proto.ErrorCode(err) == proto.CodeConflict {
-			return true // somebody else was first
-		}
-		log.Error("cannot recover the request", "error", err)
-		return false
-	}
-	log.Info("request recovered", "why", why, "final", item.Final)
-	return true
+	return item, nil
 }
 
 // notIdempotent returns the names of jobs that may have been running and must
 // not run again. The chain is not changed: what may start now is asked of a copy.
-func notIdempotent(c *chain.Chain) []string {
+// It has no limits of parallel groups: which members ran is not known for sure.
+func notIdempotent(c *chain.Chain) ([]string, error) {
 	sjc := c.Suspended()
 	risky := false
 	for _, j := range sjc.JobChain.Jobs {
 		risky = risky || j.NotIdempotent
 	}
 	if !risky {
-		return nil
+		return nil, nil
 	}
-	copied, err := chain.Resume(sjc)
+	jc := *sjc.JobChain
+	jc.Parallel = make(map[string]uint, len(jc.Parallel))
+	for group := range sjc.JobChain.Parallel {
+		jc.Parallel[group] = uint(len(jc.Jobs)) + 1
+	}
+	unlimited := *sjc
+	unlimited.JobChain = &jc
+	copied, err := chain.Resume(&unlimited)
 	if err != nil {
-		return nil
+		return nil, brokenChain(sjc.RequestID, err)
 	}
 	var names []string
 	for _, s := range copied.Next(time.Now()) {
@@ -201,5 +261,5 @@ func notIdempotent(c *chain.Chain) []string {
 			names = append(names, s.Job.Name+" ("+s.Job.ID+")")
 		}
 	}
-	return names
+	return names, nil
 }

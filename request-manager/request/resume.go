@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
@@ -26,11 +27,17 @@ type Resumer struct {
 
 func (r *Resumer) run(ctx context.Context) {
 	every(ctx, r.m.cfg.ResumeEvery, r.wake, func(ctx context.Context) {
-		if err := r.Cleanup(ctx); err != nil && ctx.Err() == nil {
-			r.m.log.Warn("cannot clean up suspended job chains", "error", err)
-		}
 		if err := r.ResumeAll(ctx); err != nil && ctx.Err() == nil {
 			r.m.log.Warn("cannot resume suspended job chains", "error", err)
+		}
+	})
+}
+
+// cleanUp does not wait for runners, as run may.
+func (r *Resumer) cleanUp(ctx context.Context) {
+	every(ctx, r.m.cfg.ResumeEvery, nil, func(ctx context.Context) {
+		if err := r.Cleanup(ctx); err != nil && ctx.Err() == nil {
+			r.m.log.Warn("cannot clean up suspended job chains", "error", err)
 		}
 	})
 }
@@ -57,6 +64,7 @@ func (r *Resumer) ResumeAll(ctx context.Context) error {
 	}
 	var (
 		resumes sync.WaitGroup
+		resumed atomic.Int64
 		slots   = make(chan struct{}, maxResumes)
 	)
 	for _, id := range ids {
@@ -66,37 +74,46 @@ func (r *Resumer) ResumeAll(ctx context.Context) error {
 		}
 		resumes.Go(func() {
 			defer func() { <-slots }()
-			if err := r.Resume(ctx, id); err != nil && ctx.Err() == nil {
+			done, err := r.resume(ctx, id)
+			if err != nil && ctx.Err() == nil {
 				r.m.log.Warn("cannot resume a suspended job chain", "request", id, "error", err)
+			}
+			if done {
+				resumed.Add(1)
 			}
 		})
 	}
 	resumes.Wait()
+	if len(ids) == maxResumeBatch && resumed.Load() > 0 {
+		nudge(r.wake) // there may be more
+	}
 	return nil
 }
 
 // Resume claims one suspended job chain and sends it to a runner. It is no error
 // if somebody else has claimed it, or no runner takes it now.
 func (r *Resumer) Resume(ctx context.Context, id string) error {
+	_, err := r.resume(ctx, id)
+	return err
+}
+
+// resume reports whether the request is RUNNING again. What was begun is ended
+// also if ctx ends.
+func (r *Resumer) resume(ctx context.Context, id string) (bool, error) {
 	runner, ok := r.m.fleet.pick()
 	if !ok {
-		return nil
+		return false, nil
 	}
-	sjc, err := r.m.store.ClaimSJC(ctx, id, r.m.cfg.Host)
-	if errors.Is(err, store.ErrNotUpdated) || errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
+	work := context.WithoutCancel(ctx)
+	sjc, err := r.take(work, id, runner)
 	if err != nil {
-		return err
+		r.m.fleet.sent(runner.ID, 1, false)
+		if errors.Is(err, store.ErrNotUpdated) || errors.Is(err, store.ErrNotFound) {
+			return false, nil // claimed by another manager, stopped or expired
+		}
+		return false, err
 	}
 	epoch := sjc.Epoch + 1
-	err = r.m.store.Resume(ctx, id, sjc.Epoch, r.m.cfg.Host, runner.ID, runner.URL)
-	if errors.Is(err, store.ErrNotUpdated) {
-		return nil // stopped or expired meanwhile: there is nothing left to claim
-	}
-	if err != nil {
-		return errors.Join(err, r.m.store.UnclaimSJC(ctx, id, r.m.cfg.Host))
-	}
 	r.m.changes.notify(id)
 	log := r.m.log.With("request", id, "runner", runner.ID, "epoch", epoch)
 	outcome, err := r.m.deliver(ctx, runner, func(ctx context.Context) error {
@@ -107,13 +124,32 @@ func (r *Resumer) Resume(ctx context.Context, id string) error {
 		log.Info("request resumed")
 	case refused:
 		log.Info("the job runner did not take the suspended request", "error", err)
-		err := r.m.store.Suspend(ctx, id, epoch, sjc.Body, sealed(sjc.Body), "job runner "+runner.URL+": "+proto.Body(err).Message)
+		if isUnfit(err) {
+			r.m.failUnfit(ctx, id, epoch, whyRefused(runner, err))
+			return false, nil
+		}
+		err := r.m.store.Suspend(work, id, epoch, sjc.Body, sealed(sjc.Body), whyRefused(runner, err))
 		r.m.changes.notify(id)
-		return err
+		return false, err
 	case unknown:
 		log.Warn("the job runner did not answer; whether it has the request shows with its next heartbeat, or its lease", "error", err)
 	}
-	return nil
+	return true, nil
+}
+
+// take claims an SJC and hands its request to the runner, in the store.
+func (r *Resumer) take(ctx context.Context, id string, runner proto.Runner) (store.SJC, error) {
+	sjc, err := r.m.store.ClaimSJC(ctx, id, r.m.cfg.Host)
+	if err != nil {
+		return sjc, err
+	}
+	err = r.m.store.Resume(ctx, id, sjc.Epoch, r.m.cfg.Host, runner.ID, runner.URL)
+	if err != nil && !errors.Is(err, store.ErrNotUpdated) {
+		if e := r.m.store.UnclaimSJC(ctx, id, r.m.cfg.Host); e != nil && !errors.Is(e, store.ErrNotUpdated) {
+			err = errors.Join(err, e)
+		}
+	}
+	return sjc, err
 }
 
 // sealed reports whether the chain of an SJC has secrets.

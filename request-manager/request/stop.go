@@ -41,6 +41,9 @@ func (m *Manager) Stop(ctx context.Context, id string) error {
 	if s.State != proto.StateRunning || s.URL == "" {
 		return nil
 	}
+	// The user does not wait for a runner that hangs.
+	ctx, cancel := context.WithTimeout(ctx, m.cfg.StatusTimeout)
+	defer cancel()
 	err = m.cfg.Runners.StopChain(ctx, s.URL, id)
 	if err != nil && proto.ErrorCode(err) != proto.CodeNotFound {
 		m.log.Warn("the job runner could not be told to stop the request; its next heartbeat tells it", "request", id, "runner", s.RunnerID, "error", err)
