@@ -28,7 +28,7 @@ run: build ## Run RM, JR and SQLite in one process, with the sample requests; Ct
 
 .PHONY: test
 test: need lint vet ## Run everything: linters, tests with -race, SQLite and MariaDB.
-	TREADLE_TEST_MARIADB=on $(GO) test -race -timeout 12m ./...
+	TREADLE_TEST_MARIADB=on TREADLE_TEST_SLACK=3 $(GO) test -race -timeout 12m ./...
 
 .PHONY: test-short
 test-short: ## Run the tests that need no database server, without -race.

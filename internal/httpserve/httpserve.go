@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -18,6 +19,9 @@ import (
 const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
+	// silentGrace is how long, at the end, a connection that has not said anything
+	// yet may take to begin.
+	silentGrace = 250 * time.Millisecond
 )
 
 // Listen listens at a TCP address, with TLS if it is not nil. A busy port is said
@@ -38,10 +42,12 @@ func Listen(addr string, t *tls.Config) (net.Listener, error) {
 
 // Serve serves the handler until ctx ends, then lets calls end for up to grace.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, grace time.Duration, log *slog.Logger) error {
+	var fresh silentConns
 	srv := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
+		ConnState:         fresh.follow,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
@@ -53,6 +59,8 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, grace time.Dura
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
+	silent := time.AfterFunc(silentGrace, fresh.close)
+	defer silent.Stop()
 	if err := srv.Shutdown(ctx); err != nil {
 		log.Warn("calls that did not end in time are cut", "error", err)
 		err = srv.Close()
@@ -61,4 +69,34 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, grace time.Dura
 	}
 	<-failed
 	return nil
+}
+
+// silentConns are the connections that nothing came through yet. The pool of a
+// client may open some that it does not need in the end, and Shutdown would wait
+// for each of them for seconds.
+type silentConns struct {
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+}
+
+// follow is the ConnState of a server.
+func (s *silentConns) follow(c net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state != http.StateNew {
+		delete(s.conns, c)
+		return
+	}
+	if s.conns == nil {
+		s.conns = map[net.Conn]bool{}
+	}
+	s.conns[c] = true
+}
+
+func (s *silentConns) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		_ = c.Close() // nobody is there to tell
+	}
 }

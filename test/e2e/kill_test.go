@@ -54,6 +54,8 @@ func TestRunnerIsKilledAndComesBack(t *testing.T) {
 		jr.Kill9()
 		checkAll(t, e, append(ids, waiting), proto.StateRunning)
 
+		e2e.Eventually(t, patience, "the scripts have ended", func() bool { return len(marked(t, "gate_dir="+gate)) == 0 })
+
 		jr = e.RestartJR(jr)
 		open(t, gate)
 		e.WaitStates(ids, proto.StateComplete, patience)

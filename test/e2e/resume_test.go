@@ -44,7 +44,7 @@ func TestResumeAfterRunnerRestarts(t *testing.T) {
 		holds := 0
 		for i := range 50 {
 			ids = append(ids, e.Submit(types[i%3], object{"gate_dir": gate}))
-			holds += map[string]int{"held": 1, "fanned": 8, "slept": 1}[types[i%3]]
+			holds += map[string]int{"held": 1, "fanned": 5, "slept": 1}[types[i%3]]
 		}
 		waitHeld(t, e, ids)
 
@@ -56,16 +56,20 @@ func TestResumeAfterRunnerRestarts(t *testing.T) {
 		open(t, gate)
 
 		jr = e.StartJR()
-		e.WaitStates(ids, proto.StateComplete, 2*patience)
+		waitDone(t, e, ids)
 		var slowest time.Duration
+		stopped := 0
 		for _, id := range ids {
 			entries := checkOnceEach(t, e, id)
 			checkWindow(t, entries, "hold", 3)
 			checkValues(t, e, id, entries)
-			checkStopped(t, entries)
+			stopped += checkStopped(t, entries)
 			slowest = max(slowest, firstUnder(t, entries, e.Request(id).Epoch).Sub(jr.StartedAt))
 		}
 		checkPassedOnce(t, gate, holds)
+		if stopped < len(ids) {
+			t.Errorf("%d jobs were stopped: not all requests were in their middle", stopped)
+		}
 		t.Logf("the last of %d requests ran again %s after the start of the runner", len(ids), slowest)
 		if slowest > within {
 			t.Errorf("the last request ran again %s after the start of the runner, want %s", slowest, within)
@@ -103,9 +107,9 @@ func firstUnder(t *testing.T, entries []proto.JobLog, epoch uint64) time.Time {
 	return time.Unix(0, first)
 }
 
-// checkStopped fails the test unless something was stopped, nothing failed, and
-// each job was stopped at most once.
-func checkStopped(t *testing.T, entries []proto.JobLog) {
+// checkStopped fails the test unless nothing failed and each job was stopped at
+// most once. It returns how many were.
+func checkStopped(t *testing.T, entries []proto.JobLog) int {
 	t.Helper()
 	stopped := map[string]int{}
 	for _, l := range entries {
@@ -118,9 +122,7 @@ func checkStopped(t *testing.T, entries []proto.JobLog) {
 			t.Errorf("job %s failed: %s", l.JobID, l.Error)
 		}
 	}
-	if len(stopped) == 0 {
-		t.Errorf("no job was stopped: the request was not in its middle")
-	}
+	return len(stopped)
 }
 
 // checkValues fails the test unless the values that the first job set before the
@@ -154,7 +156,7 @@ func checkValues(t *testing.T, e *e2e.Env, id string, entries []proto.JobLog) {
 		},
 	}
 	for _, j := range chain.Jobs {
-		if j.Name == "values" && len(j.Data) > 0 && !reflect.DeepEqual(object(j.Data), shown) {
+		if j.Name == "values" && len(j.Data) > 0 && !reflect.DeepEqual(j.Data, shown) {
 			t.Errorf("the chain shows %v, want %v", j.Data, shown)
 		}
 	}

@@ -193,12 +193,12 @@ func TestSuspendWhileRequestsCome(t *testing.T) {
 		e.Spec("steps", steps)
 		e.StartRM("TREADLE_RESUMER_INTERVAL=500ms")
 		var ids []string
-		for round := range 5 {
+		for round := range 4 {
 			jr := e.StartJR()
 			first := e.Submit("steps", nil)
 			e.WaitState(first, proto.StateComplete, patience)
 			ids = append(ids, first)
-			for i := range 24 {
+			for i := range 20 {
 				if i == 4*(round+1) {
 					jr.Signal(syscall.SIGTERM)
 				}
@@ -209,7 +209,7 @@ func TestSuspendWhileRequestsCome(t *testing.T) {
 			}
 		}
 		e.StartJR()
-		e.WaitStates(ids, proto.StateComplete, 2*patience)
+		waitDone(t, e, ids)
 		moved, fresh, between := 0, 0, 0
 		for _, id := range ids {
 			entries := checkOnceEach(t, e, id)
