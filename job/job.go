@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/treadle-run/treadle/proto"
 )
@@ -42,6 +43,15 @@ type Creator interface {
 // called from another goroutine, and must return at once.
 type Statuser interface {
 	Status() string
+}
+
+// Sleeper is a Job that does nothing but wait. A Job Runner asks it for how long
+// instead of calling Run, and keeps the wait itself: a job that waits then costs
+// no goroutine, so that there may be a hundred thousand of them. The try is
+// complete when the time is over.
+type Sleeper interface {
+	// Sleep is called once, when the try starts, and must return at once.
+	Sleep() time.Duration
 }
 
 // Result is what a try gives beside its error.

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 )
 
 // MaxTypeLength is the most bytes that the name of a job type may have.
@@ -149,6 +150,17 @@ func (r *Registry) Load(jobType string, b []byte) (j Job, err error) {
 func Run(ctx context.Context, j Job, data Values) (res Result, err error) {
 	defer recoverAs("Run", &err)
 	return j.Run(ctx, data)
+}
+
+// Sleep returns for how long j only waits, and whether it is a Sleeper at all; a
+// panic is returned as a PanicError.
+func Sleep(j Job) (d time.Duration, ok bool, err error) {
+	s, ok := j.(Sleeper)
+	if !ok {
+		return 0, false, nil
+	}
+	defer recoverAs("Sleep", &err)
+	return s.Sleep(), true, nil
 }
 
 // Status returns what j says that it is doing: "" if it does not say, and the

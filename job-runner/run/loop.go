@@ -70,6 +70,8 @@ type chainRun struct {
 	ending   bool // the end is on its way
 	giveUp   *time.Timer
 	wake     *time.Timer
+	asleep   sleepers
+	alarm    *time.Timer // for the first of them
 
 	mu     sync.Mutex
 	live   map[string]*try // by job id
@@ -130,9 +132,10 @@ func (c *chainRun) look() {
 func (c *chainRun) loop(ctx context.Context) {
 	jobs, stopJobs := context.WithCancelCause(ctx)
 	defer stopJobs(errStopped)
-	c.giveUp, c.wake = stoppedTimer(), stoppedTimer()
+	c.giveUp, c.wake, c.alarm = stoppedTimer(), stoppedTimer(), stoppedTimer()
 	defer c.giveUp.Stop()
 	defer c.wake.Stop()
+	defer c.alarm.Stop()
 	c.log.Debug("job chain taken", "jobs", c.c.TotalJobs())
 	for {
 		c.startReady(jobs)
@@ -150,6 +153,8 @@ func (c *chainRun) loop(ctx context.Context) {
 		case <-c.giveUp.C:
 			c.giveUpJobs()
 		case <-c.wake.C:
+		case <-c.alarm.C:
+			c.wakeSleepers()
 		case <-ctx.Done():
 			return
 		}
@@ -172,6 +177,7 @@ func (c *chainRun) startReady(jobs context.Context) {
 	for _, s := range c.c.Next(now) {
 		c.startTry(jobs, s, now)
 	}
+	c.setAlarm()
 	if at, ok := c.c.Wake(); ok {
 		c.wake.Reset(time.Until(at))
 	} else {
@@ -306,6 +312,7 @@ func (c *chainRun) follow(stopJobs context.CancelCauseFunc) {
 		cmd.cause = errStopped
 	}
 	stopJobs(cmd.cause)
+	c.stopSleepers(cmd.cause)
 	if !c.patient {
 		c.giveUp.Reset(c.r.cfg.StopTimeout)
 	}

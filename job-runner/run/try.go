@@ -22,6 +22,9 @@ type try struct {
 	startedAt time.Time
 	info      job.Info
 	sequence  string // name of the sequence whose deadline is the try's, if one is
+	// wakeAt is when a try that only waits ends, by its deadline if it expires.
+	wakeAt  time.Time
+	expires bool
 }
 
 // tryResult is what a try ended with.
@@ -30,8 +33,8 @@ type tryResult struct {
 	entry *proto.JobLog
 }
 
-// startTry starts a try in a goroutine of its own, or ends it at once if it cannot
-// run at all.
+// startTry starts a try in a goroutine of its own, or puts it to sleep if it only
+// waits, or ends it at once if it cannot run at all.
 func (c *chainRun) startTry(jobs context.Context, s chain.Start, now time.Time) {
 	t := &try{start: s, startedAt: now}
 	if s.TimedOut != "" {
@@ -48,11 +51,20 @@ func (c *chainRun) startTry(jobs context.Context, s chain.Start, now time.Time) 
 			Try: s.Try, Epoch: c.epoch, Args: s.Job.Args,
 		}
 	}
+	var sleeps bool
+	var d time.Duration
+	if err == nil {
+		d, sleeps, err = job.Sleep(j)
+	}
 	c.mu.Lock() // from here on others read the try
 	c.live[s.Job.ID] = t
 	c.mu.Unlock()
 	if err != nil {
 		c.results <- c.result(t, job.Result{}, err, errors.Is(err, errJobTimeout), false)
+		return
+	}
+	if sleeps {
+		c.sleep(t, d)
 		return
 	}
 	go c.runTry(job.WithInfo(jobs, &t.info), t)

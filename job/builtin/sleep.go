@@ -10,13 +10,10 @@ import (
 )
 
 // sleep waits for Duration. A try that was stopped starts from the beginning.
-//
-// It may run 100,000 times at once: Run must not need more stack than a goroutine
-// has from its start.
 type sleep struct {
 	Duration proto.Duration `json:"duration"`
 
-	until atomic.Int64 // when Run returns, in Unix nanoseconds; 0 before it runs
+	until atomic.Int64 // when the wait is over, in Unix nanoseconds; 0 before it begins
 }
 
 // Create reads the arg `duration`, which must be given.
@@ -32,11 +29,16 @@ func (s *sleep) Create(_ context.Context, args job.Values) error {
 	return nil
 }
 
-// Run waits, and returns the cause if ctx ends before.
-func (s *sleep) Run(ctx context.Context, _ job.Values) (job.Result, error) {
+// Sleep makes it a job.Sleeper.
+func (s *sleep) Sleep() time.Duration {
 	d := time.Duration(s.Duration)
 	s.until.Store(time.Now().Add(d).UnixNano())
-	timer := time.NewTimer(d)
+	return d
+}
+
+// Run waits, and returns the cause if ctx ends before.
+func (s *sleep) Run(ctx context.Context, _ job.Values) (job.Result, error) {
+	timer := time.NewTimer(s.Sleep())
 	defer timer.Stop()
 	select {
 	case <-timer.C:
