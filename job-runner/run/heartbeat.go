@@ -18,8 +18,31 @@ type heartbeat struct {
 	log    *slog.Logger
 	beat   chan struct{}
 
+	first chan struct{} // closed when the first lease is there
+
 	mu    sync.Mutex
 	until time.Time // the lease; zero before the first answer
+}
+
+// firstWait bounds awaitFirst.
+const firstWait = 2 * time.Second
+
+// awaitFirst waits for the first lease, a moment. A manager learns of a new runner
+// by its first heartbeat and sends it chains at once: they may be here before the
+// answer to that heartbeat is.
+func (h *heartbeat) awaitFirst(ctx context.Context) {
+	select {
+	case <-h.first:
+		return
+	default:
+	}
+	t := time.NewTimer(firstWait)
+	defer t.Stop()
+	select {
+	case <-h.first:
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // now asks for a heartbeat at once.
@@ -117,6 +140,11 @@ func (h *heartbeat) answered(sentAt time.Time, a proto.HeartbeatAnswer) {
 	}
 	until := h.until
 	h.mu.Unlock()
+	select {
+	case <-h.first:
+	default:
+		defer close(h.first)
+	}
 	if leased := h.runner.cfg.Leased; leased != nil {
 		leased(until)
 	}

@@ -228,3 +228,42 @@ func TestADrainingRunnerTakesNothingUntilItIsToldTo(t *testing.T) {
 		h.wantEnd("r2", proto.StateComplete)
 	})
 }
+
+// A manager sends chains as soon as a new runner's heartbeat came, which is before
+// the runner has the answer to it.
+func TestAChainThatComesBeforeTheFirstLeaseIsTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rm := newFakeRM()
+		answer := make(chan struct{})
+		rm.beforeHeartbeat = func(context.Context, proto.Runner) error { <-answer; return nil }
+		h := start(t, rm, nil)
+		taken := make(chan error, 1)
+		go func() { taken <- h.Start(t.Context(), 1, chainOf(someID, "a")) }()
+		synctest.Wait()
+		select {
+		case err := <-taken:
+			t.Fatalf("answered before the lease was known: %v", err)
+		default:
+		}
+		close(answer)
+		if err := <-taken; err != nil {
+			t.Fatal(err)
+		}
+		h.wantEnd(someID, proto.StateComplete)
+	})
+}
+
+func TestARunnerThatNoManagerAnswersSaysSoSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rm := newFakeRM()
+		rm.beforeHeartbeat = away
+		h := start(t, rm, nil)
+		began := time.Now()
+		errorCode(t, h.Start(t.Context(), 1, chainOf(someID, "a")), proto.CodeUnavailable)
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it took %s to say so", took)
+		}
+	})
+}

@@ -101,7 +101,7 @@ func New(cfg Config) *Runner {
 		cancel: cancel,
 	}
 	r.reporter = newReporter(cfg.RM, cfg.Self.ID, cfg.MaxUnreported, r.log)
-	r.heartbeat = &heartbeat{runner: r, every: cfg.HeartbeatEvery, log: r.log, beat: make(chan struct{}, 1)}
+	r.heartbeat = &heartbeat{runner: r, every: cfg.HeartbeatEvery, log: r.log, beat: make(chan struct{}, 1), first: make(chan struct{})}
 	r.reporter.room = r.lookAll
 	return r
 }
@@ -180,19 +180,20 @@ func (r *Runner) lookAll() {
 
 // Start takes a new chain. Taking the chain of the same epoch again is harmless
 // and starts nothing twice, also if it has ended here since.
-func (r *Runner) Start(_ context.Context, epoch uint64, jc *proto.JobChain) error {
-	return r.take(jc.RequestID, epoch, func() (*chain.Chain, error) { return chain.New(jc) }, jc.Secrets)
+func (r *Runner) Start(ctx context.Context, epoch uint64, jc *proto.JobChain) error {
+	return r.take(ctx, jc.RequestID, epoch, func() (*chain.Chain, error) { return chain.New(jc) }, jc.Secrets)
 }
 
 // Resume goes on with a suspended job chain; like Start.
-func (r *Runner) Resume(_ context.Context, epoch uint64, sjc *proto.SuspendedJobChain) error {
+func (r *Runner) Resume(ctx context.Context, epoch uint64, sjc *proto.SuspendedJobChain) error {
 	if sjc.JobChain == nil {
 		return proto.Errorf(proto.CodeInvalid, "suspended job chain: no jobChain").ForRequest(sjc.RequestID)
 	}
-	return r.take(sjc.RequestID, epoch, func() (*chain.Chain, error) { return chain.Resume(sjc) }, sjc.JobChain.Secrets)
+	return r.take(ctx, sjc.RequestID, epoch, func() (*chain.Chain, error) { return chain.Resume(sjc) }, sjc.JobChain.Secrets)
 }
 
-func (r *Runner) take(id string, epoch uint64, build func() (*chain.Chain, error), secrets []string) error {
+func (r *Runner) take(ctx context.Context, id string, epoch uint64, build func() (*chain.Chain, error), secrets []string) error {
+	r.heartbeat.awaitFirst(ctx)
 	if taken, err := r.mayTake(id, epoch); taken || err != nil {
 		return err
 	}
