@@ -141,12 +141,13 @@ func (f *fleet) sent(id string, chains int, has bool) {
 	f.m.queue.look()
 }
 
-// isGone reports whether another process is at the address of a runner.
+// isGone reports whether a runner is dead: another process is at its address, or
+// it was given up.
 func (f *fleet) isGone(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	x := f.members[id]
-	return x != nil && x.gone
+	return x == nil || x.gone
 }
 
 func (f *fleet) takes(x *member) bool {
@@ -225,6 +226,7 @@ func (m *Manager) Heartbeat(ctx context.Context, r proto.Runner) (proto.Heartbea
 	if err != nil {
 		return answer, storeError(err, "")
 	}
+	r.Draining = r.Draining || drain // it will, once it has the answer
 	m.fleet.learn(r, time.Now())
 	byID := make(map[string]int, len(held))
 	for i, h := range held {
