@@ -1,0 +1,330 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	_ "embed" // of lib.sh
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	_ "modernc.org/sqlite" // to look at a SQLite database from outside
+
+	"github.com/treadle-run/treadle/test/mariadb"
+)
+
+// The times that Treadle is given. Short ones, so that much happens.
+const (
+	lease = 5 * time.Second
+	// leaseEnd is when a runner that is not heard of is given up: after its lease and
+	// the margin that managers have.
+	leaseEnd     = lease + 5*time.Second
+	claimTimeout = 15 * time.Second
+)
+
+//go:embed lib.sh
+var libScript []byte
+
+// system is a whole Treadle: a database, managers and runners, and the proxies
+// between them.
+type system struct {
+	o         options
+	dir       string
+	removeDir bool
+	bin       string
+	marker    string          // in the environment of everything that is started
+	server    *mariadb.Server // nil on SQLite
+	database  string          // its DSN, or its path
+	db        *sql.DB         // to look at it, not through a proxy
+	rms, jrs  []*service
+	http      *http.Client
+
+	mu      sync.Mutex
+	links   map[string]*link
+	proxies []*proxy
+}
+
+func newSystem(ctx context.Context, o options) (*system, error) {
+	dir := o.dir
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "treadle-faults-"); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &system{
+		o: o, dir: dir, bin: o.bin, links: map[string]*link{},
+		marker: fmt.Sprintf("FAULTS_RUN=%d-%d", os.Getpid(), time.Now().UnixNano()),
+		http:   &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}},
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "locks"), 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "lib.sh"), libScript, 0o644); err != nil {
+		return nil, err
+	}
+	if s.bin == "" {
+		s.bin = filepath.Join(dir, "treadle")
+		if err := build(ctx, s.bin, o.race); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func build(ctx context.Context, bin string, race bool) error {
+	root, err := repoDir()
+	if err != nil {
+		return err
+	}
+	args, cgo := []string{"build", "-o", bin}, "CGO_ENABLED=0" // as the Makefile builds it
+	if race {
+		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "./cmd/treadle")...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), cgo)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w: %s", err, out)
+	}
+	return nil
+}
+
+// start starts everything and waits until it is ready.
+func (s *system) start(ctx context.Context) error {
+	if err := s.startDB(ctx); err != nil {
+		return err
+	}
+	for i := range s.o.rms {
+		rm, err := s.newRM(fmt.Sprintf("rm%d", i+1))
+		if err != nil {
+			return err
+		}
+		s.rms = append(s.rms, rm)
+		if err := rm.start(); err != nil {
+			return err
+		}
+		// One after the other, so that the first migrates.
+		if err := s.awaitReady(ctx, rm); err != nil {
+			return err
+		}
+	}
+	for i := range s.o.jrs {
+		jr, err := s.newJR(fmt.Sprintf("jr%d", i+1))
+		if err != nil {
+			return err
+		}
+		s.jrs = append(s.jrs, jr)
+		if err := jr.start(); err != nil {
+			return err
+		}
+	}
+	return s.awaitAll(ctx)
+}
+
+func (s *system) startDB(ctx context.Context) (err error) {
+	if s.o.db == "sqlite" {
+		s.database = filepath.Join(s.dir, "treadle.db")
+		s.db, err = sql.Open("sqlite", "file:"+s.database+"?_pragma=busy_timeout(10000)&_pragma=query_only(1)")
+		return err
+	}
+	if s.server, err = mariadb.Start(ctx, mariadb.Options{}); err != nil {
+		return err
+	}
+	if s.database, err = s.server.NewDatabase(ctx); err != nil {
+		return err
+	}
+	s.db, err = sql.Open("mysql", s.database+"?timeout=2s&readTimeout=5s&writeTimeout=5s")
+	return err
+}
+
+// newRM makes a manager with a proxy to its database.
+func (s *system) newRM(name string) (*service, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	root, err := repoDir()
+	if err != nil {
+		return nil, err
+	}
+	rm := &service{s: s, name: name, verb: "request-manager", addr: addr, url: "http://" + addr}
+	env := []string{
+		"TREADLE_SERVER_ADDR=" + addr,
+		"TREADLE_SPECS_DIR=" + filepath.Join(root, "test", "faults", "specs"),
+		"TREADLE_LEASE=" + lease.String(),
+		"TREADLE_RESUMER_CLAIM_TIMEOUT=" + claimTimeout.String(),
+		"TREADLE_RUNNER_TRIES=3", "TREADLE_RUNNER_RETRY_WAIT=1s",
+	}
+	database := "TREADLE_SQLITE_PATH=" + s.database
+	if s.server != nil {
+		p, err := s.proxy(fixed(route{s.link(name, "db"), s.server.Addr()}))
+		if err != nil {
+			return nil, err
+		}
+		database = "TREADLE_MYSQL_DSN=" + strings.Replace(s.database, s.server.Addr(), p.addr(), 1)
+	}
+	rm.env = func() []string { return append(env, database) }
+	return rm, nil
+}
+
+// newJR makes a runner with a load balancer to the managers and a proxy in front
+// of it.
+func (s *system) newJR(name string) (*service, error) {
+	jr := &service{s: s, name: name, verb: "job-runner"}
+	var routes []route
+	for _, rm := range s.rms {
+		routes = append(routes, route{s.link(name, rm.name), rm.addr})
+		s.link(rm.name, name)
+	}
+	out, err := s.proxy(fixed(routes...))
+	if err != nil {
+		return nil, err
+	}
+	// Every runner stands for a machine of its own: what it keeps in files the others
+	// do not see.
+	dir := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Join(dir, "tmp"), 0o755); err != nil {
+		return nil, err
+	}
+	jr.env = func() []string {
+		return []string{
+			"TREADLE_SERVER_ADDR=" + jr.addr, "TREADLE_SERVER_URL=" + jr.url,
+			"TREADLE_RM_CLIENT_URL=http://" + out.addr(), "TREADLE_HOST=" + name,
+			"TREADLE_WORK_DIR=" + dir, "TMPDIR=" + filepath.Join(dir, "tmp"),
+		}
+	}
+	return jr, s.moveJR(jr)
+}
+
+// moveJR gives a runner an address that it did not have before.
+func (s *system) moveJR(jr *service) error {
+	addr, err := freeAddr()
+	if err != nil {
+		return err
+	}
+	in, err := s.proxy(func(client net.Addr) []route {
+		for _, rm := range s.rms {
+			if ownsConnection(rm.pid(), client) {
+				return []route{{s.link(rm.name, jr.name), addr}}
+			}
+		}
+		return []route{{s.link("test", jr.name), addr}}
+	})
+	if err != nil {
+		return err
+	}
+	jr.mu.Lock()
+	defer jr.mu.Unlock()
+	jr.addr, jr.url = addr, "http://"+in.addr()
+	return nil
+}
+
+func (s *system) proxy(routes func(net.Addr) []route) (*proxy, error) {
+	p, err := startProxy(routes)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.proxies = append(s.proxies, p)
+	return p, nil
+}
+
+// stop ends what still runs, whatever it is.
+func (s *system) stop() {
+	for _, x := range append(append([]*service(nil), s.jrs...), s.rms...) {
+		x.end(syscall.SIGKILL)
+	}
+	killMarked(s.marker)
+	for _, p := range s.proxies {
+		p.stop()
+	}
+	if s.db != nil {
+		_ = s.db.Close() // it only reads
+	}
+	if s.server != nil {
+		_ = s.server.Signal(syscall.SIGCONT)
+		s.server.Stop()
+	}
+	s.http.CloseIdleConnections()
+	if s.removeDir {
+		_ = os.RemoveAll(s.dir)
+	}
+}
+
+func freeAddr() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return ln.Addr().String(), ln.Close()
+}
+
+// poll asks until done, or ctx ends.
+func poll(ctx context.Context, interval time.Duration, done func() (bool, error)) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// awaitReady waits until a service says that it is ready.
+func (s *system) awaitReady(ctx context.Context, x *service) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 90*time.Second, errors.New("not ready in time"))
+	defer cancel()
+	err := poll(ctx, 50*time.Millisecond, func() (bool, error) {
+		if x.ended() {
+			return false, errors.New("it ended")
+		}
+		resp, err := s.http.Get("http://" + x.address() + "/readyz")
+		if err != nil {
+			return false, nil
+		}
+		return resp.StatusCode == http.StatusOK, resp.Body.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", x.name, err)
+	}
+	return nil
+}
+
+func (s *system) awaitAll(ctx context.Context) error {
+	for _, x := range append(append([]*service(nil), s.rms...), s.jrs...) {
+		if err := s.awaitReady(ctx, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startMissing starts what is not running, at the end of all faults.
+func (s *system) startMissing(ctx context.Context) error {
+	for _, x := range append(append([]*service(nil), s.rms...), s.jrs...) {
+		if x.ended() {
+			if err := x.start(); err != nil {
+				return err
+			}
+		}
+	}
+	return s.awaitAll(ctx)
+}
