@@ -111,6 +111,15 @@ func (c *Command) prepare() (*exec.Cmd, error) {
 	if cmd.Err != nil {
 		return nil, cmd.Err
 	}
-	cmd.Env, cmd.Dir = c.Env, c.Dir
+	cmd.Env, cmd.Dir = environment(c.Env), c.Dir
 	return cmd, nil
+}
+
+// environment is an environment that is not that of this process, even if it has
+// nothing.
+func environment(vars []string) []string {
+	if vars == nil {
+		return []string{}
+	}
+	return vars
 }

@@ -169,7 +169,7 @@ func (s *server) start(r incoming) {
 		return
 	}
 	cmd := &exec.Cmd{
-		Path: r.Start.Path, Args: r.Start.Argv, Env: r.Start.Env, Dir: r.Start.Dir,
+		Path: r.Start.Path, Args: r.Start.Argv, Env: environment(r.Start.Env), Dir: r.Start.Dir,
 		Stdout: r.files[0], Stderr: r.files[1], SysProcAttr: attributes(),
 	}
 	var locked *lock
