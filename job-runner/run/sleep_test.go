@@ -43,9 +43,9 @@ func napping(types map[string]time.Duration) func(*proto.JobChain) {
 	}
 }
 
-//	a (1s) ─┐
-//	b (3s) ─┼─> d (1s)
-//	c (2s) ─┘
+// a (1s) ─┐
+// b (3s) ─┼─> d (1s)
+// c (2s) ─┘
 func TestSleepersWakeInTheirOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,6 @@ type try struct {
 	start     chain.Start
 	job       job.Job
 	startedAt time.Time
-	info      job.Info
 	sequence  string // name of the sequence whose deadline is the try's, if one is
 	// wakeAt is when a try that only waits ends, by its deadline if it expires.
 	wakeAt  time.Time
@@ -44,16 +43,10 @@ func (c *chainRun) startTry(jobs context.Context, s chain.Start, now time.Time) 
 	if err == nil && !s.Deadline.IsZero() && !s.Deadline.After(now) {
 		err = errJobTimeout
 	}
-	if err == nil {
-		t.job = j
-		t.info = job.Info{
-			RequestID: c.id, JobID: s.Job.ID, Name: s.Job.Name, Type: s.Job.Type,
-			Try: s.Try, Epoch: c.epoch, Args: s.Job.Args,
-		}
-	}
 	var sleeps bool
 	var d time.Duration
 	if err == nil {
+		t.job = j
 		d, sleeps, err = job.Sleep(j)
 	}
 	c.mu.Lock() // from here on others read the try
@@ -67,7 +60,10 @@ func (c *chainRun) startTry(jobs context.Context, s chain.Start, now time.Time) 
 		c.sleep(t, d)
 		return
 	}
-	go c.runTry(job.WithInfo(jobs, &t.info), t)
+	go c.runTry(job.WithInfo(jobs, &job.Info{
+		RequestID: c.id, JobID: s.Job.ID, Name: s.Job.Name, Type: s.Job.Type,
+		Try: s.Try, Epoch: c.epoch, Args: s.Job.Args,
+	}), t)
 }
 
 // runTry is the whole life of a job's goroutine. It may exist many thousand times:
