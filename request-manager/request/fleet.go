@@ -85,7 +85,7 @@ func (f *fleet) learn(r proto.Runner, seen time.Time) {
 		f.members[r.ID] = &member{runner: r, seen: seen}
 	case seen.After(old.seen.Add(100 * time.Millisecond)):
 		// Times read from the registry are off by the time that reading took.
-		*old = member{runner: r, seen: seen, sending: old.sending, assigned: old.sending, gone: old.gone}
+		*old = member{runner: r, seen: seen, sending: old.sending, assigned: old.sending}
 	}
 	f.mu.Unlock()
 	if isNew {

@@ -45,15 +45,21 @@ func (q *dispatchQueue) add(r pendingRequest) {
 	q.look()
 }
 
-// putBack puts requests that could not be sent now to the front.
+// putBack puts requests that could not be sent now to the front, but those that
+// were added again meanwhile.
 func (q *dispatchQueue) putBack(rs []pendingRequest) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	front := make([]pendingRequest, 0, len(rs)+len(q.waiting))
 	for _, r := range rs {
+		if q.known[r.id] {
+			continue
+		}
 		q.known[r.id] = true
 		q.bytes += len(r.body)
+		front = append(front, r)
 	}
-	q.waiting = append(rs[:len(rs):len(rs)], q.waiting...)
+	q.waiting = append(front, q.waiting...)
 }
 
 // take removes up to n requests from the front.

@@ -25,6 +25,8 @@ const (
 	maxRecover = 1000
 	// asideFor is how long a request that cannot be recovered is left alone.
 	asideFor = time.Minute
+	// maxBuried is how many dead runners are remembered.
+	maxBuried = 1000
 )
 
 // recoverer finds requests that are RUNNING on runners that do not run them:
@@ -42,8 +44,10 @@ type recoverer struct {
 	// aside has the requests that could not be recovered, and until when they are
 	// left alone.
 	aside map[string]time.Time
-	// shared has the addresses of which it was said that two runners live there.
-	shared map[string]bool
+	// buried has runners that were taken for dead because another registered at their
+	// address. One that is heard of again shows that both live: shared has the
+	// addresses of such runners, where the rule does not hold.
+	buried, shared map[string]bool
 }
 
 // compare takes in what a runner holds as the store and the runner itself say.
@@ -87,7 +91,7 @@ func (r *recoverer) run(ctx context.Context) {
 	// healthySince is since when this manager has had the database without a break:
 	// a runner is given up only if it could have been heard all that time.
 	var healthySince time.Time
-	r.aside, r.shared = map[string]time.Time{}, map[string]bool{}
+	r.aside, r.buried, r.shared = map[string]time.Time{}, map[string]bool{}, map[string]bool{}
 	every(ctx, time.Second, r.wake, func(ctx context.Context) {
 		maps.DeleteFunc(r.aside, func(_ string, until time.Time) bool { return time.Now().After(until) })
 		for _, h := range r.takeMissing() {
@@ -104,15 +108,20 @@ func (r *recoverer) run(ctx context.Context) {
 		if healthySince.IsZero() {
 			healthySince = time.Now()
 		}
-		for id, why := range dead {
-			r.recoverRunner(ctx, id, why)
+		for id, d := range dead {
+			r.recoverRunner(ctx, id, d)
 		}
 	})
 }
 
-// deadRunners returns the runners that can be running nothing any more, by id,
-// and why.
-func (r *recoverer) deadRunners(ctx context.Context, healthySince time.Time) (map[string]string, error) {
+// death is how it is known that a runner is dead.
+type death struct {
+	why       string
+	succeeded bool // by another process at its address
+}
+
+// deadRunners returns the runners that can be running nothing any more, by id.
+func (r *recoverer) deadRunners(ctx context.Context, healthySince time.Time) (map[string]death, error) {
 	now, err := r.m.store.Now(ctx)
 	if err != nil {
 		return nil, err
@@ -123,31 +132,31 @@ func (r *recoverer) deadRunners(ctx context.Context, healthySince time.Time) (ma
 	}
 	newest := map[string]proto.Runner{}
 	for _, x := range runners {
+		if r.buried[x.ID] && !r.shared[x.URL] {
+			r.shared[x.URL] = true
+			r.m.log.Error("two job runners have the same URL: set server.url of each to an address of its own",
+				"url", x.URL, "runner", x.ID, "host", x.Host)
+		}
 		if n, ok := newest[x.URL]; !ok || x.StartedAt.After(n.StartedAt) {
 			newest[x.URL] = x
 		}
 	}
 	limit := r.m.cfg.Lease + r.m.cfg.LeaseMargin
-	dead := map[string]string{}
+	dead := map[string]death{}
 	for _, x := range runners {
 		silent := now.Sub(x.HeartbeatAt)
 		switch n := newest[x.URL]; {
-		case n.ID != x.ID && !x.HeartbeatAt.After(n.StartedAt):
-			dead[x.ID] = fmt.Sprintf("another process (%d on %s) is at the address of its job runner", n.PID, n.Host)
-		case silent > limit && !healthySince.IsZero() && time.Since(healthySince) > limit:
-			dead[x.ID] = fmt.Sprintf("its job runner has not been heard of for %s", silent.Round(time.Second))
 		case n.ID != x.ID && !r.shared[x.URL]:
-			// It was heard of after the other had registered: both live.
-			r.shared[x.URL] = true
-			r.m.log.Error("two job runners have the same URL: set server.url of each to an address of its own",
-				"url", x.URL, "runner", x.ID, "other", n.ID)
+			dead[x.ID] = death{fmt.Sprintf("another process (%d on %s) is at the address of its job runner", n.PID, n.Host), true}
+		case silent > limit && !healthySince.IsZero() && time.Since(healthySince) > limit:
+			dead[x.ID] = death{fmt.Sprintf("its job runner has not been heard of for %s", silent.Round(time.Second)), false}
 		}
 	}
 	return dead, nil
 }
 
 // recoverRunner recovers all that a dead runner held, and then forgets it.
-func (r *recoverer) recoverRunner(ctx context.Context, id, why string) {
+func (r *recoverer) recoverRunner(ctx context.Context, id string, d death) {
 	held, err := r.m.store.HeldBy(ctx, id)
 	if err != nil {
 		r.m.log.Warn("cannot read what a dead runner held", "runner", id, "error", err)
@@ -163,7 +172,7 @@ func (r *recoverer) recoverRunner(ctx context.Context, id, why string) {
 			nudge(r.wake)
 			return
 		}
-		all = r.recoverOne(ctx, h, why) && all
+		all = r.recoverOne(ctx, h, d.why) && all
 	}
 	if !all {
 		return // those that are left are tried again later
@@ -172,7 +181,13 @@ func (r *recoverer) recoverRunner(ctx context.Context, id, why string) {
 		r.m.log.Warn("cannot forget a dead runner", "runner", id, "error", err)
 		return
 	}
-	r.m.log.Info("dead job runner forgotten", "runner", id, "why", why, "recovered", len(held))
+	if len(r.buried) >= maxBuried {
+		clear(r.buried)
+	}
+	if d.succeeded {
+		r.buried[id] = true
+	}
+	r.m.log.Info("dead job runner forgotten", "runner", id, "why", d.why, "recovered", len(held))
 }
 
 // recoverOne recovers one request. One that cannot be recovered is set aside: it
