@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -41,6 +42,17 @@ func cpu(pid int) time.Duration {
 	user, _ := strconv.ParseInt(fields[11], 10, 64)
 	system, _ := strconv.ParseInt(fields[12], 10, 64)
 	return time.Duration(user+system) * time.Second / ticks
+}
+
+// awaitQuiet waits until a process does next to nothing.
+func (s *system) awaitQuiet(ctx context.Context, p *process.Process) error {
+	last := time.Duration(-1)
+	return poll(ctx, 500*time.Millisecond, func() (bool, error) {
+		now := cpu(p.PID())
+		quiet := last >= 0 && now-last <= 20*time.Millisecond
+		last = now
+		return quiet, nil
+	})
 }
 
 // usage is what a system has used so far.
