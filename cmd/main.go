@@ -128,7 +128,7 @@ func (p *program) root() *cobra.Command {
 	p.addGroup(root, groupUse, p.startVerb(), p.statusVerb(), p.infoVerb(), p.logVerb(), p.stopVerb(), p.watchVerb(),
 		p.findVerb(), p.psVerb(), p.runningVerb(), p.requestsVerb())
 	p.addGroup(root, groupSpecs, p.lintVerb(), p.graphVerb())
-	p.addGroup(root, groupServe, p.devVerb(), p.requestManagerVerb(), p.jobRunnerVerb(), p.migrateVerb(),
+	p.addGroup(root, groupServe, p.devVerb(), p.requestManagerVerb(), p.jobRunnerVerb(), p.migrateVerb(), p.checkVerb(),
 		p.runnersVerb(), p.drainVerb())
 	root.AddCommand(p.versionVerb())
 	root.SetHelpCommand(p.helpVerb(root))

@@ -3,6 +3,8 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"encoding/json"
 	"net"
 	"path/filepath"
 	"strings"
@@ -137,4 +139,50 @@ func TestDevNeedsSpecs(t *testing.T) {
 		t.Errorf("exit code %d", r.code)
 	}
 	has(t, "stderr", r.stderr, "--specs: there is no directory")
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "t.db")
+	env := map[string]string{"TREADLE_SQLITE_PATH": path}
+	treadle := func(args ...string) result { return (&fake{}).treadleWith(t.Context(), env, "", args...) }
+	if r := treadle("check"); r.code != 3 || !strings.Contains(r.stderr, "no such file") {
+		t.Errorf("no database: exit code %d: %s", r.code, r.stderr)
+	}
+	if r := treadle("check", "--since", "0s"); r.code != 2 {
+		t.Errorf("since 0: exit code %d: %s", r.code, r.stderr)
+	}
+	if r := treadle("migrate", "up"); r.code != 0 {
+		t.Fatal(r.stderr)
+	}
+	if r := treadle("check"); r.code != 0 || !strings.Contains(r.stdout, "nothing is wrong") {
+		t.Errorf("right: exit code %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), `INSERT INTO requests (request_id, type, user, state, epoch, created_at,
+		finished_at, updated_at, total_jobs, finished_jobs, reason, args) VALUES ('dc68', 't', 'u', 4, 0, 1, 1000000, 1, 1, 2, '', '')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := treadle("check"); r.code != 0 {
+		t.Errorf("it ended long ago: exit code %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := treadle("check", "--all"); r.code != 1 {
+		t.Errorf("wrong: exit code %d: %s%s", r.code, r.stdout, r.stderr)
+	} else {
+		has(t, "check", r.stdout, "finished-jobs", "dc68", "2 of 1 jobs have finished")
+	}
+	r := treadle("check", "--all", "--output", "json")
+	var res struct {
+		Requests int
+		Findings []struct{ Check, RequestID string }
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &res); err != nil || r.code != 1 || res.Requests != 1 ||
+		len(res.Findings) != 1 || res.Findings[0].Check != "finished-jobs" {
+		t.Errorf("exit code %d, %v: %s", r.code, err, r.stdout)
+	}
 }

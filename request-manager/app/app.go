@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/xid"
 
 	"github.com/treadle-run/treadle/grapher"
@@ -71,22 +72,24 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	}
 	runners := jrclient.New(jrclient.Config{Secret: string(cfg.Cluster.Secret), TLS: jrTLS, Timeout: deliveryTimeout})
 	defer runners.Close()
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	manager := request.New(request.Config{
-		Store: db, Specs: specs, Runners: runners, Logger: deps.Logger,
+		Store: db, Specs: specs, Runners: runners, Logger: deps.Logger, Registry: metrics,
 		Host: memberName(), RunnerURL: cfg.JRClient.URL,
 		MaxArgsSize: cfg.Limits.Args,
 		RunnerTries: cfg.Runner.Tries, RunnerRetryWait: cfg.Runner.RetryWait, DeliveryTimeout: deliveryTimeout,
 		Lease: cfg.Lease, SuspendTTL: cfg.Resumer.TTL, ClaimTimeout: cfg.Resumer.ClaimTimeout, ResumeEvery: cfg.Resumer.Interval,
 	})
-	return serve(ctx, cfg, deps, ln, manager)
+	return serve(ctx, cfg, deps, ln, manager, metrics)
 }
 
 // serve serves until ctx ends. The order of the end: calls that are under way
 // get their answers while the manager's roles still run; then these end.
-func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, manager *request.Manager) error {
+func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, manager *request.Manager, metrics *prometheus.Registry) error {
 	handler := api.New(api.Config{
 		Version: deps.Version, Secret: string(cfg.Cluster.Secret), ArgsLimit: int64(cfg.Limits.Args),
-		Closing: ctx.Done(), Registry: prometheus.NewRegistry(),
+		Closing: ctx.Done(), Registry: metrics,
 	}, manager, deps.Logger)
 	deps.Logger.Info("request manager listens", "addr", ln.Addr().String())
 	if deps.Ready != nil {

@@ -40,6 +40,7 @@ func (m *Manager) Create(ctx context.Context, c proto.CreateRequest, user, key s
 	if err != nil {
 		return proto.Request{}, storeError(err, "")
 	}
+	m.metrics.created.Inc()
 	m.queue.add(pendingRequest{id: n.Request.ID, body: n.Chain})
 	m.changes.notify(n.Request.ID)
 	return n.Request, nil

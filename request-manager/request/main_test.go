@@ -40,6 +40,15 @@ sequences:
       required: [{name: user}, {name: password, secret: true}]
     nodes:
       ask: {category: job, type: noop, args: [{expected: user}, {expected: password}]}
+  rollout:
+    request: true
+    nodes:
+      both: {category: sequence, type: steps, retry: 1}
+  steps:
+    nodes:
+      first: {category: job, type: noop}
+      second: {category: job, type: noop, deps: [first]}
+      third: {category: job, type: noop, deps: [second]}
   charge:
     request: true
     nodes:

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/treadle-run/treadle/grapher"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
@@ -27,6 +29,8 @@ type Config struct {
 	Specs   *grapher.Specs
 	Runners JobRunners
 	Logger  *slog.Logger
+	// Registry gets the metrics; default: one of its own.
+	Registry *prometheus.Registry
 	// Host names this manager in claims; it must be new for every process.
 	Host string
 	// RunnerURL, if not "", is the one runner that chains are sent to.
@@ -52,6 +56,9 @@ func (c *Config) setDefaults() {
 			*d = v
 		}
 	}
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
+	}
 	if c.MaxArgsSize == 0 {
 		c.MaxArgsSize = 1 << 20
 	}
@@ -73,15 +80,17 @@ func (c *Config) setDefaults() {
 // Manager sees requests through their life. Its methods are safe for concurrent
 // use, and work only while Run does.
 type Manager struct {
-	cfg     Config
-	store   *store.Store
-	log     *slog.Logger
-	creator *creator
-	queue   *dispatchQueue
-	fleet   *fleet
-	changes *changes
-	resumer *Resumer
-	recover *recoverer
+	cfg      Config
+	store    *store.Store
+	log      *slog.Logger
+	metrics  *metrics
+	creator  *creator
+	queue    *dispatchQueue
+	fleet    *fleet
+	changes  *changes
+	resumer  *Resumer
+	recover  *recoverer
+	comparer *comparer
 }
 
 // New returns a Manager; Run brings it to life.
@@ -95,9 +104,11 @@ func New(cfg Config) *Manager {
 		queue:   newDispatchQueue(),
 		changes: newChanges(),
 	}
+	m.metrics = newMetrics(cfg.Registry, m.queue.len)
 	m.fleet = newFleet(m)
 	m.resumer = &Resumer{m: m, wake: make(chan struct{}, 1)}
 	m.recover = &recoverer{m: m, wake: make(chan struct{}, 1)}
+	m.comparer = &comparer{m: m, wake: make(chan struct{}, 1)}
 	return m
 }
 
@@ -113,6 +124,8 @@ func (m *Manager) Run(ctx context.Context) {
 		m.resumer.cleanUp, // drops old claims, fails what is SUSPENDED for too long
 		m.recover.run,     // finds what is RUNNING on runners that are no more
 		m.purgeKeys,       // forgets old idempotency keys
+		m.comparer.run,    // holds what runners hand in against the job log
+		m.observe,         // counts, and looks at the invariants
 	} {
 		roles.Go(func() { role(ctx) })
 	}

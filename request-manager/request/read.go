@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/treadle-run/treadle/chain"
@@ -68,7 +69,16 @@ func (m *Manager) jobChain(ctx context.Context, r *proto.Request) (*proto.JobCha
 
 // replay computes a chain from its archive and its job log.
 func (m *Manager) replay(ctx context.Context, id string) (*chain.Chain, []string, error) {
-	body, err := m.store.Chain(ctx, id)
+	return replayTo(ctx, m.store, id, math.MaxUint64)
+}
+
+// errEnough ends a replay before the end of the log.
+var errEnough = errors.New("enough")
+
+// replayTo computes a chain as it was when its log had that many entries, and
+// returns its secrets, too.
+func replayTo(ctx context.Context, s *store.Store, id string, entries uint64) (*chain.Chain, []string, error) {
+	body, err := s.Chain(ctx, id)
 	if err != nil {
 		return nil, nil, storeError(err, id)
 	}
@@ -81,14 +91,17 @@ func (m *Manager) replay(ctx context.Context, id string) (*chain.Chain, []string
 		return nil, nil, brokenChain(id, err)
 	}
 	var unfit error
-	err = m.store.EachJobLog(ctx, id, func(e *proto.JobLog) error {
+	err = s.EachJobLog(ctx, id, func(e *proto.JobLog) error {
+		if e.Seq >= entries {
+			return errEnough
+		}
 		unfit = c.Apply(e)
 		return unfit
 	})
 	if unfit != nil {
 		return nil, nil, brokenChain(id, unfit)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnough) {
 		return nil, nil, storeError(err, id)
 	}
 	return c, jc.Secrets, nil

@@ -19,11 +19,16 @@ func (m *Manager) Report(ctx context.Context, r proto.Report) (proto.ReportAnswe
 	if err != nil {
 		return proto.ReportAnswer{}, storeError(err, "")
 	}
+	refused := refusedIDs(refusals)
+	m.metrics.tookReport(r.Items, refused)
 	suspended, ended := 0, 0
 	for i := range r.Items {
 		m.changes.notify(r.Items[i].RequestID)
-		if r.Items[i].Suspended != nil {
+		if sjc := r.Items[i].Suspended; sjc != nil {
 			suspended++
+			if r.RunnerID != "" && !refused[r.Items[i].RequestID] { // our own is a replay itself
+				m.comparer.add(sjc)
+			}
 		} else if r.Items[i].Final != proto.StateUnknown {
 			ended++
 		}
@@ -41,6 +46,15 @@ func (m *Manager) Report(ctx context.Context, r proto.Report) (proto.ReportAnswe
 		m.log.Warn("report refused", "request", f.RequestID, "epoch", f.Epoch, "runner", r.RunnerID, "why", f.Message)
 	}
 	return proto.ReportAnswer{Refused: refusals}, nil
+}
+
+// refusedIDs returns the requests of the refused items.
+func refusedIDs(refusals []proto.Refusal) map[string]bool {
+	ids := make(map[string]bool, len(refusals))
+	for _, f := range refusals {
+		ids[f.RequestID] = true
+	}
+	return ids
 }
 
 func checkItem(item *proto.ReportItem) error {
@@ -107,6 +121,9 @@ func (m *Manager) Finish(ctx context.Context, epoch uint64, f proto.Finish) erro
 // FailPending ends a PENDING request as FAIL.
 func (m *Manager) FailPending(ctx context.Context, id, reason string) error {
 	err := storeError(m.store.FailPending(ctx, id, reason), id)
+	if err == nil {
+		m.metrics.ended.WithLabelValues(proto.StateFail.String()).Inc()
+	}
 	m.changes.notify(id)
 	return err
 }

@@ -177,6 +177,7 @@ func (r *Resumer) Cleanup(ctx context.Context) error {
 	expired, err := r.m.store.ExpireSJCs(ctx, r.m.cfg.SuspendTTL.Round(time.Second))
 	for _, id := range expired {
 		r.m.log.Warn("suspended for too long: the request failed", "request", id, "ttl", r.m.cfg.SuspendTTL)
+		r.m.metrics.ended.WithLabelValues(proto.StateFail.String()).Inc()
 		r.m.changes.notify(id)
 	}
 	return err

@@ -38,6 +38,9 @@ func (m *Manager) Stop(ctx context.Context, id string) error {
 		return storeError(err, id)
 	}
 	m.changes.notify(id)
+	if s.State == proto.StateStopped {
+		m.metrics.ended.WithLabelValues(proto.StateStopped.String()).Inc()
+	}
 	if s.State != proto.StateRunning || s.URL == "" {
 		return nil
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
@@ -115,7 +116,8 @@ func (c *checker) recount(ctx context.Context, rs []recount) error {
 	for _, r := range rs {
 		n, err := c.opt.Replay(ctx, r.id, r.entries)
 		switch {
-		case err != nil && ctx.Err() != nil:
+		case errors.Is(err, ErrNotCounted):
+		case err != nil && (ctx.Err() != nil || errors.Is(err, ErrUnavailable)):
 			return err
 		case err != nil:
 			f.add(CheckFinished, r.id, "its log does not fit its job chain: %v", err)

@@ -20,6 +20,8 @@ var (
 	// ErrNoSecretsKey says that a chain is, or must be, encrypted and that the store
 	// was opened without Config.SecretsKey.
 	ErrNoSecretsKey = errors.New("no secrets key is configured")
+	// ErrNotCounted is what CheckOptions.Replay returns where it does not want to.
+	ErrNotCounted = errors.New("not counted")
 	// ErrWrongSecretsKey says that a chain was encrypted with another key, or
 	// damaged.
 	ErrWrongSecretsKey = errors.New("encrypted with another secrets key, or damaged")
