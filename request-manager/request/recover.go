@@ -2,6 +2,7 @@ package request
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -48,6 +49,10 @@ type recoverer struct {
 	// address. One that is heard of again shows that both live: shared has the
 	// addresses of such runners, where the rule does not hold.
 	buried, shared map[string]bool
+	// absent has runners that hold requests and are not registered, and since when that
+	// is so: they were dead and forgotten when a manager that did not know it handed
+	// something over to them, and ended itself.
+	absent map[string]time.Time
 }
 
 // compare takes in what a runner holds as the store and the runner itself say.
@@ -92,6 +97,7 @@ func (r *recoverer) run(ctx context.Context) {
 	// a runner is given up only if it could have been heard all that time.
 	var healthySince time.Time
 	r.aside, r.buried, r.shared = map[string]time.Time{}, map[string]bool{}, map[string]bool{}
+	r.absent = map[string]time.Time{}
 	every(ctx, time.Second, r.wake, func(ctx context.Context) {
 		maps.DeleteFunc(r.aside, func(_ string, until time.Time) bool { return time.Now().After(until) })
 		for _, h := range r.takeMissing() {
@@ -152,7 +158,30 @@ func (r *recoverer) deadRunners(ctx context.Context, healthySince time.Time) (ma
 			dead[x.ID] = death{fmt.Sprintf("its job runner has not been heard of for %s", silent.Round(time.Second)), false}
 		}
 	}
-	return dead, nil
+	return dead, r.addAbsent(ctx, runners, dead, healthySince)
+}
+
+// addAbsent adds runners that have not been registered for longer than their lease:
+// one that lives registers with its next heartbeat.
+func (r *recoverer) addAbsent(ctx context.Context, runners []proto.Runner, dead map[string]death, healthySince time.Time) error {
+	holders, err := r.m.store.RunnerLoads(ctx)
+	if err != nil {
+		return err
+	}
+	for _, x := range runners {
+		delete(holders, x.ID)
+	}
+	maps.DeleteFunc(r.absent, func(id string, _ time.Time) bool { return holders[id] == 0 })
+	limit := r.m.cfg.Lease + r.m.cfg.LeaseMargin
+	for id := range holders {
+		since, ok := r.absent[id]
+		if !ok {
+			r.absent[id] = time.Now()
+		} else if time.Since(since) > limit && !healthySince.IsZero() && time.Since(healthySince) > limit {
+			dead[id] = death{why: "its job runner is not registered any more"}
+		}
+	}
+	return nil
 }
 
 // recoverRunner recovers all that a dead runner held, and then forgets it.
@@ -177,7 +206,7 @@ func (r *recoverer) recoverRunner(ctx context.Context, id string, d death) {
 	if !all {
 		return // those that are left are tried again later
 	}
-	if err := r.m.store.RemoveRunner(ctx, id); err != nil {
+	if err := r.m.store.RemoveRunner(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) {
 		r.m.log.Warn("cannot forget a dead runner", "runner", id, "error", err)
 		return
 	}
