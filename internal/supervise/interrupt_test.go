@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -132,6 +133,31 @@ func TestASupervisorThatIsKilledIsReplaced(t *testing.T) {
 				t.Errorf("after that: %+v", out)
 			}
 		})
+	}
+}
+
+// One that is frozen does nothing for its runner: it is killed, with its
+// commands, and replaced.
+func TestASupervisorThatIsFrozenIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := New(slog.New(slog.DiscardHandler))
+	s.pings = 100 * time.Millisecond
+	runSupervisor(t, s)
+	mark, up := newMark(), filepath.Join(t.TempDir(), "up")
+	p, err := s.Start(t.Context(), command("sleep 600 & echo up >"+up+"; wait", mark))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFile(t, up, 1)
+	if err := processOf(s).Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if out := p.Wait(t.Context(), noGrace); !out.Interrupted {
+		t.Errorf("got %+v, want that it was interrupted", out)
+	}
+	wantGone(t, mark, soon())
+	if _, out := output(t, s, command("exit 3", mark)); out.Status.ExitStatus() != 3 {
+		t.Errorf("after that: %+v", out)
 	}
 }
 

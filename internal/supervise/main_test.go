@@ -168,6 +168,13 @@ func (r *runner) end() {
 func supervised(t testing.TB) *Supervisor {
 	t.Helper()
 	s := New(slog.New(slog.DiscardHandler))
+	runSupervisor(t, s)
+	return s
+}
+
+// runSupervisor runs one until the end of the test, with a long lease.
+func runSupervisor(t testing.TB, s *Supervisor) {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -179,7 +186,6 @@ func supervised(t testing.TB) *Supervisor {
 		<-ended
 	})
 	s.Lease(time.Now().Add(time.Hour))
-	return s
 }
 
 // processOf returns the supervisor process.

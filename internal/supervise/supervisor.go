@@ -31,6 +31,7 @@ var ErrInterrupted = errors.New("the supervisor of commands was killed")
 // runs, from the first command on.
 type Supervisor struct {
 	log    *slog.Logger
+	pings  time.Duration // between two of them
 	wanted chan struct{} // a command is there
 	lease  chan struct{} // the lease grew
 
@@ -46,7 +47,7 @@ type Supervisor struct {
 // New returns a Supervisor without a process yet, and without a lease.
 func New(log *slog.Logger) *Supervisor {
 	return &Supervisor{
-		log:    log,
+		log: log, pings: pingEvery,
 		wanted: make(chan struct{}, 1), lease: make(chan struct{}, 1),
 		renewed: make(chan struct{}), changed: make(chan struct{}),
 	}
@@ -123,7 +124,7 @@ func (s *Supervisor) start(ctx context.Context) (*link, error) {
 
 // serve tells the process of the lease, and asks whether it is still there.
 func (s *Supervisor) serve(ctx context.Context, l *link) error {
-	tick := time.NewTicker(pingEvery)
+	tick := time.NewTicker(s.pings)
 	defer tick.Stop()
 	missed := 0
 	for {
