@@ -142,6 +142,24 @@ func TestTheWakeUpOfAFullReporterIsNotLost(t *testing.T) {
 	}
 }
 
+// A job ends after its chain was refused and before the loop knows it.
+func TestNothingOfARefusedChainIsTaken(t *testing.T) {
+	t.Parallel()
+	p := newReporter(newFakeRM(), "jr-1", 1000, nil)
+	p.room = func() {}
+	c := &chainRun{id: someID, kick: make(chan struct{}, 1)}
+	item := proto.ReportItem{Entries: make([]proto.JobLog, 1)}
+	p.add(c, item)
+	p.done(p.take(), proto.ReportAnswer{Refused: []proto.Refusal{{RequestID: someID}}})
+	p.add(c, item)
+	if b := p.take(); len(b.chains) != 0 || p.bytes.Load() != 0 {
+		t.Errorf("%d items are reported after a refused one", len(b.chains))
+	}
+	if c.acks.refused == "" || c.acks.end {
+		t.Errorf("the loop was told %+v", c.acks)
+	}
+}
+
 func TestABatchIsBounded(t *testing.T) {
 	t.Parallel()
 	p := newReporter(newFakeRM(), "jr-1", 1<<30, nil)
