@@ -195,7 +195,7 @@ func TestTheSameHandOverTwiceIsOneRun(t *testing.T) {
 		}})
 		h.start(chainOf(someID, "a"), 3)
 		h.start(chainOf(someID, "a"), 3)
-		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 2}, chainOf(someID, "a")), proto.CodeConflict) // an old one that comes late
+		errorCode(t, h.Start(t.Context(), 2, chainOf(someID, "a")), proto.CodeConflict) // an old one that comes late
 		after(time.Minute)
 		h.wantEnd(someID, proto.StateComplete)
 		h.start(chainOf(someID, "a"), 3) // also after it ended
@@ -244,10 +244,10 @@ func TestAHigherEpochReplacesTheChain(t *testing.T) {
 			return job.Result{}, err
 		}})
 		h.start(chainOf(someID, "a"), 1)
-		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 2}, chainOf(someID, "a")), proto.CodeUnavailable)
+		errorCode(t, h.Start(t.Context(), 2, chainOf(someID, "a")), proto.CodeUnavailable)
 		after(2 * time.Second)
 		h.start(chainOf(someID, "a"), 2)
-		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf("x", "a>b b>a")), proto.CodeInvalid)
+		errorCode(t, h.Start(t.Context(), 1, chainOf("x", "a>b b>a")), proto.CodeInvalid)
 		after(2 * time.Minute)
 		if item := h.wantEnd(someID, proto.StateComplete); item.Epoch != 2 {
 			t.Errorf("the end is of epoch %d", item.Epoch)
@@ -265,7 +265,7 @@ func TestCapacityIsKept(t *testing.T) {
 		h := start(t, newFakeRM(), map[string]runFunc{"a": takes(time.Minute)}, func(c *Config) { c.Self.Capacity = 2 })
 		h.start(chainOf("r1", "a"), 1)
 		h.start(chainOf("r2", "a"), 1)
-		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf("r3", "a")), proto.CodeUnavailable)
+		errorCode(t, h.Start(t.Context(), 1, chainOf("r3", "a")), proto.CodeUnavailable)
 		h.start(chainOf("r2", "a"), 1) // is here already
 		after(time.Minute)
 		h.start(chainOf("r3", "a"), 1)
@@ -307,7 +307,7 @@ func TestRunningMayBeAskedAllTheTime(t *testing.T) {
 			}
 		}()
 		for _, id := range []string{"r1", "r2", "r3"} {
-			if err := h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf(id, "a>b>c>d>e>f x>y>z")); err != nil {
+			if err := h.Start(t.Context(), 1, chainOf(id, "a>b>c>d>e>f x>y>z")); err != nil {
 				t.Error(err)
 			}
 		}
