@@ -216,7 +216,7 @@ func TestTheSameHandOverTwiceAtOnceIsTakenTwice(t *testing.T) {
 			runs.Add(1)
 			return job.Result{}, pause(ctx, time.Minute)
 		}}, func(c *Config) { c.Self.Capacity = 1 })
-		err := h.take(someID, 1, func() (*chain.Chain, error) {
+		err := h.take(t.Context(), someID, 1, func() (*chain.Chain, error) {
 			h.start(chainOf(someID, "a"), 1) // overtakes the one that is being built
 			return chain.New(chainOf(someID, "a"))
 		}, nil)
