@@ -66,8 +66,12 @@ func Start(ctx context.Context, opt Options) (*Server, error) {
 		}
 		s.ownsDir = true
 	}
+	if err := os.MkdirAll(s.tmpDir(), 0o700); err != nil {
+		s.removeDir()
+		return nil, err
+	}
 	out, err := exec.CommandContext(ctx, install, append([]string{
-		"--no-defaults", "--datadir=" + s.dataDir(), "--auth-root-authentication-method=normal",
+		"--no-defaults", "--datadir=" + s.dataDir(), "--tmpdir=" + s.tmpDir(), "--auth-root-authentication-method=normal",
 		"--skip-test-db", "--skip-name-resolve",
 	}, asUser()...)...).CombinedOutput()
 	if err != nil {
@@ -75,7 +79,7 @@ func Start(ctx context.Context, opt Options) (*Server, error) {
 		return nil, fmt.Errorf("mariadb-install-db: %w: %s", err, out)
 	}
 	// A user of our own, so that it does not matter how root may log in.
-	init := fmt.Sprintf("CREATE USER IF NOT EXISTS '%s'@'%%';\nGRANT ALL ON *.* TO '%s'@'%%';\n", user, user)
+	init := fmt.Sprintf("CREATE USER IF NOT EXISTS '%s'@'%%';\nGRANT ALL ON *.* TO '%s'@'%%' WITH GRANT OPTION;\n", user, user)
 	if err := os.WriteFile(filepath.Join(s.dir, "init.sql"), []byte(init), 0o644); err != nil {
 		s.removeDir()
 		return nil, err
@@ -142,6 +146,7 @@ func (s *Server) args() []string {
 	args := []string{
 		"--no-defaults",
 		"--datadir=" + s.dataDir(),
+		"--tmpdir=" + s.tmpDir(),
 		"--socket=" + filepath.Join(s.dir, "s"),
 		"--pid-file=" + filepath.Join(s.dir, "pid"),
 		"--init-file=" + filepath.Join(s.dir, "init.sql"),
@@ -246,6 +251,11 @@ func (s *Server) removeDir() {
 }
 
 func (s *Server) dataDir() string { return filepath.Join(s.dir, "data") }
+
+// tmpDir is not the system's: a server that starts removes what looks like
+// temporary tables there, also those of a server that is being set up.
+func (s *Server) tmpDir() string { return filepath.Join(s.dir, "tmp") }
+
 func (s *Server) logPath() string { return filepath.Join(s.dir, "log") }
 
 // asUser lets the server run as root, which it refuses otherwise.
