@@ -82,7 +82,7 @@ func New(cfg Config, m Manager, log *slog.Logger) http.Handler {
 
 // routes is the table of all routes: for users, for runners, for operators.
 func (s *server) routes() []httpjson.Route {
-	user := []echo.MiddlewareFunc{identify}
+	user := []echo.MiddlewareFunc{identify, inTime}
 	runner := []echo.MiddlewareFunc{httpjson.Secret(s.cfg.Secret)}
 	return []httpjson.Route{
 		{Method: "POST", Path: "/api/v1/requests", Handle: s.createRequest, Before: user},
@@ -93,7 +93,7 @@ func (s *server) routes() []httpjson.Route {
 		{Method: "PUT", Path: "/api/v1/requests/:id/stop", Handle: s.stopRequest, Before: user},
 		{Method: "GET", Path: "/api/v1/requests/:id/log", Handle: s.getLog, Before: user},
 		{Method: "GET", Path: "/api/v1/requests/:id/log/:jobID", Handle: s.getLastLog, Before: user},
-		{Method: "GET", Path: "/api/v1/requests/:id/events", Handle: s.watchRequest, Before: user},
+		{Method: "GET", Path: "/api/v1/requests/:id/events", Handle: s.watchRequest, Before: []echo.MiddlewareFunc{identify}},
 		{Method: "GET", Path: "/api/v1/request-list", Handle: s.listSpecs, Before: user},
 		{Method: "GET", Path: "/api/v1/status/running", Handle: s.getRunning, Before: user},
 

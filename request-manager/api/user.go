@@ -1,7 +1,9 @@
 package api
 
 import (
+	"context"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -33,6 +35,19 @@ func identify(next echo.HandlerFunc) echo.HandlerFunc {
 			return proto.Errorf(proto.CodeInvalid, "header %s: expected a name of at most %d bytes without control characters", UserHeader, maxUser)
 		}
 		c.Set(userKey, name)
+		return next(c)
+	}
+}
+
+// userTimeout bounds what a user waits for, such as a database that does not answer.
+const userTimeout = 30 * time.Second
+
+// inTime ends a call that takes too long: it is answered 503.
+func inTime(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		ctx, cancel := context.WithTimeout(c.Request().Context(), userTimeout)
+		defer cancel()
+		c.SetRequest(c.Request().WithContext(ctx))
 		return next(c)
 	}
 }

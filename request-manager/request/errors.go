@@ -1,6 +1,7 @@
 package request
 
 import (
+	"context"
 	"errors"
 	"net"
 	"time"
@@ -23,6 +24,10 @@ func storeError(err error, requestID string) error {
 		e.Code, e.Message = proto.CodeNotFound, "no request with that id"
 	case errors.Is(err, store.ErrNotUpdated):
 		e.Code, e.Message = proto.CodeConflict, "the request is not in a state that allows this, or no longer with this epoch"
+	case errors.Is(err, store.ErrDiskFull):
+		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the disk of the database is full: nothing can be stored", 10*time.Second
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the database did not answer in time; try again", time.Second
 	case errors.Is(err, store.ErrUnavailable):
 		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the database does not answer; try again", time.Second
 	}

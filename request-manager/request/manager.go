@@ -16,9 +16,10 @@ import (
 // JobRunners reaches Job Runners by their base URL. An error of type
 // *proto.Error without a cause is the runner's own answer.
 type JobRunners interface {
-	// StartChain and ResumeChain send a chain; body is its JSON.
-	StartChain(ctx context.Context, url, requestID string, epoch uint64, body []byte) error
-	ResumeChain(ctx context.Context, url, requestID string, epoch uint64, body []byte) error
+	// StartChain and ResumeChain send a chain to a runner, by ID and URL; body is its
+	// JSON.
+	StartChain(ctx context.Context, to proto.Runner, requestID string, epoch uint64, body []byte) error
+	ResumeChain(ctx context.Context, to proto.Runner, requestID string, epoch uint64, body []byte) error
 	StopChain(ctx context.Context, url, requestID string) error
 	Running(ctx context.Context, url string) ([]proto.JobStatus, error)
 }
@@ -137,8 +138,14 @@ func (m *Manager) Resumer() *Resumer { return m.resumer }
 
 // Ready says whether requests can be taken, and why not.
 func (m *Manager) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
 	return storeError(m.store.Ping(ctx), "")
 }
+
+// readyTimeout is for the database to answer whoever asks whether the manager is
+// ready: load balancers do not wait long.
+const readyTimeout = 2 * time.Second
 
 // every calls do once, and again at each tick or wake, until ctx ends.
 func every(ctx context.Context, interval time.Duration, wake <-chan struct{}, do func(context.Context)) {

@@ -37,6 +37,7 @@ const (
 	classOther     errorClass = iota // give up
 	classAgain                       // rolled back for the sake of another transaction: again at once
 	classAway                        // the database is not there, or not for writing: again later
+	classFull                        // the disk is full: again later
 	classDuplicate                   // a row with that key is there
 	classData                        // the database cannot hold this data
 )
@@ -89,6 +90,9 @@ var mysqlClasses = map[uint16]errorClass{
 	3169: classAway, // session was killed
 	4031: classAway, // disconnected for inactivity
 
+	1021: classFull, // disk full
+	1114: classFull, // the table is full: InnoDB found no room on the disk
+
 	1062: classDuplicate,
 	1586: classDuplicate,
 
@@ -129,7 +133,9 @@ func classifySQLite(err error) errorClass {
 	switch e.Code() & 0xff { // the rest is detail
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return classAgain
-	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
+	case sqlite3.SQLITE_FULL:
+		return classFull
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
 		return classAway
 	case sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT:
 		return classData

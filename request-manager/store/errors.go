@@ -17,6 +17,8 @@ var (
 	// ErrUnavailable says that the database cannot be reached or used now, and that
 	// the tries are used up.
 	ErrUnavailable = errors.New("database unavailable")
+	// ErrDiskFull is an ErrUnavailable: the database has no room to write to.
+	ErrDiskFull = fmt.Errorf("%w: its disk is full", ErrUnavailable)
 	// ErrNoSecretsKey says that a chain is, or must be, encrypted and that the store
 	// was opened without Config.SecretsKey.
 	ErrNoSecretsKey = errors.New("no secrets key is configured")

@@ -36,16 +36,16 @@ func (s *Store) do(ctx context.Context, op string, fn func(ctx context.Context, 
 			return fmt.Errorf("%s: %w", op, errors.Join(context.Cause(ctx), err))
 		}
 		var wait time.Duration
-		switch s.dialect.classify(err) {
+		switch class := s.dialect.classify(err); class {
 		case classAgain:
 			if again++; again >= againTries {
 				return fmt.Errorf("%s: %w: %w", op, ErrUnavailable, err)
 			}
 			wait = min(againWait<<min(again, 16), againMax)
 			wait = time.Duration(rand.Int64N(int64(wait)))
-		case classAway:
+		case classAway, classFull:
 			if away++; away >= s.cfg.Tries {
-				return fmt.Errorf("%s: %w: %w", op, ErrUnavailable, err)
+				return fmt.Errorf("%s: %w: %w", op, unavailable(class), err)
 			}
 			wait = s.cfg.RetryWait*3/4 + time.Duration(rand.Int64N(int64(s.cfg.RetryWait)/2+1))
 			s.cfg.Logger.WarnContext(ctx, "database is away: trying again", "op", op, "try", try, "wait", wait, "error", err)
@@ -56,6 +56,13 @@ func (s *Store) do(ctx context.Context, op string, fn func(ctx context.Context, 
 			return fmt.Errorf("%s: %w", op, err)
 		}
 	}
+}
+
+func unavailable(class errorClass) error {
+	if class == classFull {
+		return ErrDiskFull
+	}
+	return ErrUnavailable
 }
 
 func pause(ctx context.Context, d time.Duration) error {

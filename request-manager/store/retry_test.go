@@ -28,6 +28,8 @@ func TestErrorClasses(t *testing.T) {
 		{"read only", my(1290), classAway},
 		{"read-only transaction", my(1792), classAway},
 		{"read-only mode", my(1836), classAway},
+		{"disk full", my(1021), classFull},
+		{"table full", my(1114), classFull},
 		{"duplicate", my(1062), classDuplicate},
 		{"too long", my(1406), classData},
 		{"packet too large", mysql.ErrPktTooLarge, classData},
@@ -47,7 +49,7 @@ func TestErrorClasses(t *testing.T) {
 
 func TestRetries(t *testing.T) {
 	t.Parallel()
-	away, again := &mysql.MySQLError{Number: 1836}, &mysql.MySQLError{Number: 1213}
+	away, again, full := &mysql.MySQLError{Number: 1836}, &mysql.MySQLError{Number: 1213}, &mysql.MySQLError{Number: 1021}
 	tests := []struct {
 		name     string
 		errs     []error // of the tries; then nil
@@ -58,6 +60,7 @@ func TestRetries(t *testing.T) {
 		{name: "at once", tries: 1},
 		{name: "away for two tries", errs: []error{away, away}, tries: 3, min: 750 * time.Millisecond, max: 1250 * time.Millisecond},
 		{name: "away for good", errs: []error{away, away, away}, tries: 3, want: ErrUnavailable, max: 1250 * time.Millisecond},
+		{name: "disk full", errs: []error{full, full, full}, tries: 3, want: ErrDiskFull, max: 1250 * time.Millisecond},
 		{name: "deadlocks", errs: []error{again, again, again, again}, tries: 5, max: 100 * time.Millisecond},
 		{name: "not to be retried", errs: []error{ErrNotUpdated}, tries: 1, want: ErrNotUpdated},
 	}
