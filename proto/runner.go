@@ -6,11 +6,23 @@ import "time"
 // runner reports about.
 const EpochHeader = "Treadle-Epoch"
 
+// RunnerHeader names the runner, by its ID, that a chain is handed over to.
+const RunnerHeader = "Treadle-Runner"
+
+// HandOver says whom a chain is handed over to, and under what.
+type HandOver struct {
+	// RunnerID is the runner that the RM means. Another one at its address, or the
+	// same process after its lease ended, must not take the chain: its RM counts it as
+	// lost, or will. "" is whoever is there.
+	RunnerID string
+	Epoch    uint64
+}
+
 // Runner is a Job Runner process as the registry knows it, and the body of its
 // heartbeat (POST /api/v1/job-runners).
 type Runner struct {
-	// ID is new for every process: a known URL with a new ID proves that the process
-	// that was there before is dead.
+	// ID is new for every process, and again after each lease that ended: a known URL
+	// with a new ID proves that nothing runs any more of what was there before.
 	ID       string            `json:"id"`
 	URL      string            `json:"url"` // base URL, as RMs reach it
 	Host     string            `json:"host"`
@@ -22,6 +34,10 @@ type Runner struct {
 	Draining bool `json:"draining"`
 	// Running has what the runner holds now.
 	Running []RunningChain `json:"running"`
+	// Beat counts the heartbeats of the process. Obeyed is the last one whose answer
+	// it has obeyed. They are not stored.
+	Beat   uint64 `json:"beat,omitempty"`
+	Obeyed uint64 `json:"obeyed,omitempty"`
 
 	// StartedAt is when it registered, HeartbeatAt when it was last heard of; both
 	// by the database's clock and set by the RM.
@@ -41,6 +57,10 @@ type HeartbeatAnswer struct {
 	Lease Duration `json:"lease"`
 	// Drop has chains that are no longer the runner's.
 	Drop []RunningChain `json:"drop,omitempty"`
+	// Refuse has chains that were handed over to the runner and are not there. It must
+	// not take them any more, however late they come: once it has obeyed, they are
+	// recovered.
+	Refuse []RunningChain `json:"refuse,omitempty"`
 	// Stop has chains of the runner that users stopped.
 	Stop []RunningChain `json:"stop,omitempty"`
 	// Drain asks the runner to hand in what it has and to take nothing new.

@@ -20,9 +20,9 @@ import (
 // caller are *proto.Error; any other error is answered as "internal error".
 type Runner interface {
 	// Start takes a chain. Taking the same chain twice under one epoch is harmless.
-	Start(ctx context.Context, epoch uint64, jc *proto.JobChain) error
+	Start(ctx context.Context, h proto.HandOver, jc *proto.JobChain) error
 	// Resume is Start for a chain that ran before.
-	Resume(ctx context.Context, epoch uint64, sjc *proto.SuspendedJobChain) error
+	Resume(ctx context.Context, h proto.HandOver, sjc *proto.SuspendedJobChain) error
 	Stop(ctx context.Context, requestID string) error
 	// Running has the jobs that run now, oldest first.
 	Running() []proto.JobStatus

@@ -69,12 +69,12 @@ func (f *fakeRunner) last() []any {
 	return f.calls
 }
 
-func (f *fakeRunner) Start(_ context.Context, epoch uint64, jc *proto.JobChain) error {
-	return f.note("start", epoch, jc)
+func (f *fakeRunner) Start(_ context.Context, h proto.HandOver, jc *proto.JobChain) error {
+	return f.note("start", h, jc)
 }
 
-func (f *fakeRunner) Resume(_ context.Context, epoch uint64, sjc *proto.SuspendedJobChain) error {
-	return f.note("resume", epoch, sjc)
+func (f *fakeRunner) Resume(_ context.Context, h proto.HandOver, sjc *proto.SuspendedJobChain) error {
+	return f.note("resume", h, sjc)
 }
 
 func (f *fakeRunner) Stop(_ context.Context, id string) error { return f.note("stop", id) }
@@ -106,8 +106,8 @@ func TestAnswers(t *testing.T) {
 		answer, location   string
 		args               []any
 	}{
-		{"POST", "/api/v1/job-chains", chainJSON, "", location, []any{"start", uint64(7), someChain()}},
-		{"POST", "/api/v1/job-chains/resume", sjcJSON, "", location, []any{"resume", uint64(7), someSuspended()}},
+		{"POST", "/api/v1/job-chains", chainJSON, "", location, []any{"start", proto.HandOver{Epoch: 7}, someChain()}},
+		{"POST", "/api/v1/job-chains/resume", sjcJSON, "", location, []any{"resume", proto.HandOver{Epoch: 7}, someSuspended()}},
 		{"PUT", "/api/v1/job-chains/" + someID + "/stop", "", "", "", []any{"stop", someID}},
 		{"GET", "/api/v1/status/running", "", `[{"requestId":"` + someID + `","jobId":"a","type":"noop","name":"first","startedAt":1767323045000000001,"state":2,"try":1}]`, "", []any{"running"}},
 		{"GET", "/readyz", "", `{"status":"ready"}`, "", []any{"ready"}},
@@ -215,12 +215,13 @@ func TestClient(t *testing.T) {
 	c := client.New(client.Config{Secret: "s3"})
 	defer c.Close()
 	ctx := t.Context()
+	to := proto.Runner{ID: "jr-1", URL: s.URL}
 	for name, tc := range map[string]struct {
 		do   func() error
 		args []any
 	}{
-		"start":  {func() error { return c.StartChain(ctx, s.URL, someID, 9, []byte(chainJSON)) }, []any{"start", uint64(9), someChain()}},
-		"resume": {func() error { return c.ResumeChain(ctx, s.URL, someID, 9, []byte(sjcJSON)) }, []any{"resume", uint64(9), someSuspended()}},
+		"start":  {func() error { return c.StartChain(ctx, to, someID, 9, []byte(chainJSON)) }, []any{"start", proto.HandOver{RunnerID: "jr-1", Epoch: 9}, someChain()}},
+		"resume": {func() error { return c.ResumeChain(ctx, to, someID, 9, []byte(sjcJSON)) }, []any{"resume", proto.HandOver{RunnerID: "jr-1", Epoch: 9}, someSuspended()}},
 		"stop":   {func() error { return c.StopChain(ctx, s.URL, someID) }, []any{"stop", someID}},
 	} {
 		if err := tc.do(); err != nil {
@@ -235,7 +236,7 @@ func TestClient(t *testing.T) {
 		t.Errorf("running: %v (-want +got):\n%s", err, diff)
 	}
 	r.err = proto.Errorf(proto.CodeUnavailable, "is shutting down")
-	err = c.StartChain(ctx, s.URL, someID, 9, []byte(chainJSON))
+	err = c.StartChain(ctx, to, someID, 9, []byte(chainJSON))
 	want := &proto.Error{Code: proto.CodeUnavailable, Message: "is shutting down", RequestID: someID, RetryAfter: time.Second}
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -11,7 +11,7 @@ import (
 )
 
 func (s *server) startChain(c echo.Context) error {
-	epoch, err := httpjson.Epoch(c)
+	h, err := handOver(c)
 	if err != nil {
 		return err
 	}
@@ -22,14 +22,20 @@ func (s *server) startChain(c echo.Context) error {
 	if err := httpjson.CheckChain(&jc); err != nil {
 		return err
 	}
-	if err := s.runner.Start(c.Request().Context(), epoch, &jc); err != nil {
+	if err := s.runner.Start(c.Request().Context(), h, &jc); err != nil {
 		return err
 	}
 	return s.accepted(c, jc.RequestID)
 }
 
-func (s *server) resumeChain(c echo.Context) error {
+// handOver reads whom the chain is for, and under what.
+func handOver(c echo.Context) (proto.HandOver, error) {
 	epoch, err := httpjson.Epoch(c)
+	return proto.HandOver{RunnerID: c.Request().Header.Get(proto.RunnerHeader), Epoch: epoch}, err
+}
+
+func (s *server) resumeChain(c echo.Context) error {
+	h, err := handOver(c)
 	if err != nil {
 		return err
 	}
@@ -40,7 +46,7 @@ func (s *server) resumeChain(c echo.Context) error {
 	if err := httpjson.CheckSuspended(&sjc); err != nil {
 		return err
 	}
-	if err := s.runner.Resume(c.Request().Context(), epoch, &sjc); err != nil {
+	if err := s.runner.Resume(c.Request().Context(), h, &sjc); err != nil {
 		return err
 	}
 	return s.accepted(c, sjc.RequestID)

@@ -1,5 +1,5 @@
 // Package client calls Job Runners: it hands chains over, stops them and asks
-// what runs. Every method takes the base URL of the runner. It imports proto and
+// what runs. It imports proto and
 // httpclient.
 package client
 
@@ -41,22 +41,24 @@ func New(cfg Config) *Client {
 // Close closes connections that no call uses.
 func (c *Client) Close() { c.http.Close() }
 
-// StartChain hands a chain over under an epoch. The body is the JSON of its
-// proto.JobChain. To hand over the same chain again is harmless.
-func (c *Client) StartChain(ctx context.Context, base, requestID string, epoch uint64, body []byte) error {
-	return c.handOver(ctx, base, "/api/v1/job-chains", requestID, epoch, body)
+// StartChain hands a chain over to a runner, by its ID and URL. The body is the
+// JSON of its proto.JobChain. To hand over the same chain again is harmless.
+func (c *Client) StartChain(ctx context.Context, to proto.Runner, requestID string, epoch uint64, body []byte) error {
+	return c.handOver(ctx, to, "/api/v1/job-chains", requestID, epoch, body)
 }
 
-// ResumeChain hands a suspended chain over under an epoch. The body is the JSON of
-// its proto.SuspendedJobChain.
-func (c *Client) ResumeChain(ctx context.Context, base, requestID string, epoch uint64, body []byte) error {
-	return c.handOver(ctx, base, "/api/v1/job-chains/resume", requestID, epoch, body)
+// ResumeChain is StartChain for a suspended chain. The body is the JSON of its
+// proto.SuspendedJobChain.
+func (c *Client) ResumeChain(ctx context.Context, to proto.Runner, requestID string, epoch uint64, body []byte) error {
+	return c.handOver(ctx, to, "/api/v1/job-chains/resume", requestID, epoch, body)
 }
 
-func (c *Client) handOver(ctx context.Context, base, path, requestID string, epoch uint64, body []byte) error {
-	err := c.http.Do(ctx, httpclient.Call{
-		Method: "POST", Base: base, Path: path, Header: httpclient.EpochHeader(epoch), Body: body,
-	})
+func (c *Client) handOver(ctx context.Context, to proto.Runner, path, requestID string, epoch uint64, body []byte) error {
+	header := httpclient.EpochHeader(epoch)
+	if to.ID != "" {
+		header[proto.RunnerHeader] = to.ID
+	}
+	err := c.http.Do(ctx, httpclient.Call{Method: "POST", Base: to.URL, Path: path, Header: header, Body: body})
 	return about(requestID, err)
 }
 

@@ -195,7 +195,7 @@ func TestTheSameHandOverTwiceIsOneRun(t *testing.T) {
 		}})
 		h.start(chainOf(someID, "a"), 3)
 		h.start(chainOf(someID, "a"), 3)
-		errorCode(t, h.Start(t.Context(), 2, chainOf(someID, "a")), proto.CodeConflict) // an old one that comes late
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 2}, chainOf(someID, "a")), proto.CodeConflict) // an old one that comes late
 		after(time.Minute)
 		h.wantEnd(someID, proto.StateComplete)
 		h.start(chainOf(someID, "a"), 3) // also after it ended
@@ -216,7 +216,7 @@ func TestTheSameHandOverTwiceAtOnceIsTakenTwice(t *testing.T) {
 			runs.Add(1)
 			return job.Result{}, pause(ctx, time.Minute)
 		}}, func(c *Config) { c.Self.Capacity = 1 })
-		err := h.take(t.Context(), someID, 1, func() (*chain.Chain, error) {
+		err := h.take(t.Context(), someID, proto.HandOver{Epoch: 1}, func() (*chain.Chain, error) {
 			h.start(chainOf(someID, "a"), 1) // overtakes the one that is being built
 			return chain.New(chainOf(someID, "a"))
 		}, nil)
@@ -244,12 +244,14 @@ func TestAHigherEpochReplacesTheChain(t *testing.T) {
 			return job.Result{}, err
 		}})
 		h.start(chainOf(someID, "a"), 1)
-		errorCode(t, h.Start(t.Context(), 2, chainOf(someID, "a")), proto.CodeUnavailable)
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 2}, chainOf(someID, "a")), proto.CodeUnavailable)
 		after(2 * time.Second)
-		h.start(chainOf(someID, "a"), 2)
-		errorCode(t, h.Start(t.Context(), 1, chainOf("x", "a>b b>a")), proto.CodeInvalid)
+		// What was refused once is refused for good: its manager has gone on.
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 2}, chainOf(someID, "a")), proto.CodeUnavailable)
+		h.start(chainOf(someID, "a"), 3)
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf("x", "a>b b>a")), proto.CodeInvalid)
 		after(2 * time.Minute)
-		if item := h.wantEnd(someID, proto.StateComplete); item.Epoch != 2 {
+		if item := h.wantEnd(someID, proto.StateComplete); item.Epoch != 3 {
 			t.Errorf("the end is of epoch %d", item.Epoch)
 		}
 		h.wantLog(someID, "a1 COMPLETE")
@@ -265,10 +267,10 @@ func TestCapacityIsKept(t *testing.T) {
 		h := start(t, newFakeRM(), map[string]runFunc{"a": takes(time.Minute)}, func(c *Config) { c.Self.Capacity = 2 })
 		h.start(chainOf("r1", "a"), 1)
 		h.start(chainOf("r2", "a"), 1)
-		errorCode(t, h.Start(t.Context(), 1, chainOf("r3", "a")), proto.CodeUnavailable)
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf("r3", "a")), proto.CodeUnavailable)
 		h.start(chainOf("r2", "a"), 1) // is here already
 		after(time.Minute)
-		h.start(chainOf("r3", "a"), 1)
+		h.start(chainOf("r3", "a"), 2)
 		h.wantHeld("r3")
 	})
 }
@@ -307,7 +309,7 @@ func TestRunningMayBeAskedAllTheTime(t *testing.T) {
 			}
 		}()
 		for _, id := range []string{"r1", "r2", "r3"} {
-			if err := h.Start(t.Context(), 1, chainOf(id, "a>b>c>d>e>f x>y>z")); err != nil {
+			if err := h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf(id, "a>b>c>d>e>f x>y>z")); err != nil {
 				t.Error(err)
 			}
 		}

@@ -43,7 +43,7 @@ func TestJobsStopExactlyWhenTheLeaseIsOver(t *testing.T) {
 			t.Fatalf("a was stopped at %v, want exactly after the lease", at)
 		}
 		errorCode(t, h.Ready(t.Context()), proto.CodeUnavailable)
-		errorCode(t, h.Start(t.Context(), 1, chainOf("r2", "a")), proto.CodeUnavailable)
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf("r2", "a")), proto.CodeUnavailable)
 		h.wantHeld(someID) // it is kept to hand in later
 
 		after(10 * time.Minute)
@@ -56,7 +56,7 @@ func TestJobsStopExactlyWhenTheLeaseIsOver(t *testing.T) {
 			t.Errorf("the lost lease used up a try of a: %+v", item.Suspended)
 		}
 		h.wantHeld()
-		h.start(chainOf("r2", "b"), 1) // and new ones are taken again
+		h.start(chainOf("r2", "b"), 2) // and new ones are taken again
 	})
 }
 
@@ -138,14 +138,14 @@ func TestBeforeTheFirstAnswerNothingIsTaken(t *testing.T) {
 		rm := newFakeRM()
 		rm.beforeHeartbeat = away
 		h := start(t, rm, nil)
-		errorCode(t, h.Start(t.Context(), 1, chainOf(someID, "a")), proto.CodeUnavailable)
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf(someID, "a")), proto.CodeUnavailable)
 		errorCode(t, h.Ready(t.Context()), proto.CodeUnavailable)
 		rm.set(func(f *fakeRM) { f.beforeHeartbeat = nil })
 		after(2 * time.Second)
 		if err := h.Ready(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		h.start(chainOf(someID, "a"), 1)
+		h.start(chainOf(someID, "a"), 2)
 		h.wantEnd(someID, proto.StateComplete)
 	})
 }
@@ -214,7 +214,7 @@ func TestADrainingRunnerTakesNothingUntilItIsToldTo(t *testing.T) {
 		drain.Store(true)
 		after(30 * time.Second)
 		errorCode(t, h.Ready(t.Context()), proto.CodeUnavailable)
-		errorCode(t, h.Start(t.Context(), 1, chainOf("r2", "b")), proto.CodeUnavailable)
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf("r2", "b")), proto.CodeUnavailable)
 		h.wantHeld(someID) // a does not stop, and is not left alone
 		if beats := rm.beats(); !beats[len(beats)-1].Draining {
 			t.Error("the heartbeat does not say that the runner drains")
@@ -224,7 +224,7 @@ func TestADrainingRunnerTakesNothingUntilItIsToldTo(t *testing.T) {
 		h.wantHeld()
 		drain.Store(false)
 		after(2 * time.Second)
-		h.start(chainOf("r2", "b"), 1)
+		h.start(chainOf("r2", "b"), 2)
 		h.wantEnd("r2", proto.StateComplete)
 	})
 }
@@ -239,7 +239,7 @@ func TestAChainThatComesBeforeTheFirstLeaseIsTaken(t *testing.T) {
 		rm.beforeHeartbeat = func(context.Context, proto.Runner) error { <-answer; return nil }
 		h := start(t, rm, nil)
 		taken := make(chan error, 1)
-		go func() { taken <- h.Start(t.Context(), 1, chainOf(someID, "a")) }()
+		go func() { taken <- h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf(someID, "a")) }()
 		synctest.Wait()
 		select {
 		case err := <-taken:
@@ -261,9 +261,90 @@ func TestARunnerThatNoManagerAnswersSaysSoSoon(t *testing.T) {
 		rm.beforeHeartbeat = away
 		h := start(t, rm, nil)
 		began := time.Now()
-		errorCode(t, h.Start(t.Context(), 1, chainOf(someID, "a")), proto.CodeUnavailable)
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf(someID, "a")), proto.CodeUnavailable)
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("it took %s to say so", took)
 		}
+	})
+}
+
+// Managers count what a runner held as lost when its lease is over. So it comes
+// back under another ID, and takes nothing that is meant for the old one.
+func TestAfterItsLeaseARunnerIsAnotherOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rm := newFakeRM()
+		h := start(t, rm, map[string]runFunc{"a": deaf(someLease + time.Minute)})
+		h.start(chainOf(someID, "a"), 1)
+		before := rm.beats()
+		id := before[len(before)-1].ID
+		rm.set(func(f *fakeRM) { f.beforeHeartbeat = away })
+		after(someLease)
+		rm.set(func(f *fakeRM) { f.beforeHeartbeat = nil })
+		sent := len(rm.beats())
+		after(50 * time.Second)
+		if n := len(rm.beats()); n != sent {
+			t.Fatalf("%d heartbeats while a job of the old lease runs, want none", n-sent)
+		}
+		after(time.Minute)
+		beats := rm.beats()
+		if last := beats[len(beats)-1]; last.ID == id || last.ID == "" {
+			t.Fatalf("after its lease the runner is %q, and was %q", last.ID, id)
+		}
+		late := h.Start(t.Context(), proto.HandOver{RunnerID: id, Epoch: 1}, chainOf("r2", "a"))
+		errorCode(t, late, proto.CodeUnavailable)
+		if err := h.Start(t.Context(), proto.HandOver{RunnerID: beats[len(beats)-1].ID, Epoch: 1}, chainOf("r3", "a")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A manager that has given the runner up says so, also if the runner's own clock
+// has not noticed the end of the lease, as in a machine that slept.
+func TestARunnerThatWasGivenUpStopsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rm := newFakeRM()
+		h := start(t, rm, map[string]runFunc{"a": takes(time.Hour)})
+		h.start(chainOf(someID, "a"), 1)
+		beats := rm.beats()
+		id := beats[0].ID
+		rm.set(func(f *fakeRM) {
+			f.beforeHeartbeat = func(_ context.Context, r proto.Runner) error {
+				if r.ID == id {
+					return proto.Errorf(proto.CodeConflict, "given up")
+				}
+				return nil
+			}
+		})
+		after(2 * time.Second)
+		h.wantLog(someID, "a1 STOPPED")
+		h.wantEnd(someID, proto.StateSuspended)
+		after(2 * time.Second)
+		if err := h.Ready(t.Context()); err != nil {
+			t.Errorf("not ready again: %v", err)
+		}
+	})
+}
+
+// What a manager has told the runner to refuse does not start any more, and what
+// the runner has goes on.
+func TestWhatMustBeRefusedIsRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rm := newFakeRM()
+		rm.heartbeatAnswer = func(proto.Runner) proto.HeartbeatAnswer {
+			return proto.HeartbeatAnswer{Refuse: []proto.RunningChain{{RequestID: "r1", Epoch: 3}}}
+		}
+		h := start(t, rm, map[string]runFunc{"a": takes(time.Minute)})
+		after(2 * time.Second)
+		beats := rm.beats()
+		if last := beats[len(beats)-1]; last.Obeyed == 0 || last.Obeyed >= last.Beat {
+			t.Errorf("heartbeat %d says that the answer to %d was obeyed", last.Beat, last.Obeyed)
+		}
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 3}, chainOf("r1", "a")), proto.CodeUnavailable)
+		h.start(chainOf("r1", "a"), 4)
+		after(10 * time.Second)
+		h.wantHeld("r1")
 	})
 }

@@ -173,6 +173,10 @@ func (c *chainRun) startReady(jobs context.Context) {
 	if c.applied > 0 || c.mode != modeRunning || c.r.reporter.full() {
 		return
 	}
+	// A process that was frozen may come here before the end of its lease does.
+	if c.wantedMode() != modeRunning || !c.r.heartbeat.leased() {
+		return
+	}
 	now := time.Now()
 	for _, s := range c.c.Next(now) {
 		c.startTry(jobs, s, now)
@@ -341,6 +345,12 @@ func (c *chainRun) takeLive() *try {
 		return t
 	}
 	return nil
+}
+
+func (c *chainRun) wantedMode() mode {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wanted.mode
 }
 
 func (c *chainRun) alive() int {

@@ -232,7 +232,7 @@ func start(t *testing.T, rm *fakeRM, jobs map[string]runFunc, change ...func(*Co
 
 func (h *house) start(jc *proto.JobChain, epoch uint64) {
 	h.t.Helper()
-	if err := h.Start(h.t.Context(), epoch, jc); err != nil {
+	if err := h.Start(h.t.Context(), proto.HandOver{Epoch: epoch}, jc); err != nil {
 		h.t.Fatalf("start: %v", err)
 	}
 	synctest.Wait()

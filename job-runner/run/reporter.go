@@ -25,7 +25,7 @@ const (
 // way the next gathers: no timer, one outstanding batch.
 type reporter struct {
 	rm       RequestManager
-	runnerID string
+	runnerID func() string
 	log      *slog.Logger
 	limit    int64
 
@@ -37,7 +37,7 @@ type reporter struct {
 	room    func()       // called when full() is no longer true
 }
 
-func newReporter(rm RequestManager, runnerID string, limit int64, log *slog.Logger) *reporter {
+func newReporter(rm RequestManager, runnerID func() string, limit int64, log *slog.Logger) *reporter {
 	return &reporter{
 		rm: rm, runnerID: runnerID, log: log, limit: limit,
 		pending: map[*chainRun]*proto.ReportItem{},
@@ -94,7 +94,7 @@ type batch struct {
 func (p *reporter) take() *batch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := &batch{report: proto.Report{RunnerID: p.runnerID}}
+	b := &batch{report: proto.Report{RunnerID: p.runnerID()}}
 	for len(p.order) > 0 && len(b.chains) < maxBatchItems && b.bytes < maxBatchBytes {
 		c := p.order[0]
 		item := *p.pending[c]

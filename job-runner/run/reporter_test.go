@@ -117,7 +117,7 @@ func TestJobsWaitWhileTooMuchIsUnreported(t *testing.T) {
 func TestTheWakeUpOfAFullReporterIsNotLost(t *testing.T) {
 	t.Parallel()
 	var woken atomic.Int32
-	p := newReporter(newFakeRM(), "jr-1", 1000, nil)
+	p := newReporter(newFakeRM(), func() string { return "jr-1" }, 1000, nil)
 	p.room = func() { woken.Add(1) }
 	entry := func(n int) proto.ReportItem {
 		return proto.ReportItem{Entries: []proto.JobLog{{Stdout: strings.Repeat("x", n)}}}
@@ -145,7 +145,7 @@ func TestTheWakeUpOfAFullReporterIsNotLost(t *testing.T) {
 // A job ends after its chain was refused and before the loop knows it.
 func TestNothingOfARefusedChainIsTaken(t *testing.T) {
 	t.Parallel()
-	p := newReporter(newFakeRM(), "jr-1", 1000, nil)
+	p := newReporter(newFakeRM(), func() string { return "jr-1" }, 1000, nil)
 	p.room = func() {}
 	c := &chainRun{id: someID, kick: make(chan struct{}, 1)}
 	item := proto.ReportItem{Entries: make([]proto.JobLog, 1)}
@@ -162,7 +162,7 @@ func TestNothingOfARefusedChainIsTaken(t *testing.T) {
 
 func TestABatchIsBounded(t *testing.T) {
 	t.Parallel()
-	p := newReporter(newFakeRM(), "jr-1", 1<<30, nil)
+	p := newReporter(newFakeRM(), func() string { return "jr-1" }, 1<<30, nil)
 	for i := range 1200 {
 		p.add(&chainRun{id: "r" + strconv.Itoa(i)}, proto.ReportItem{Entries: make([]proto.JobLog, 1)})
 	}

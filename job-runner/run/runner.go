@@ -75,6 +75,7 @@ type Runner struct {
 	chains    map[string]*chainRun // by request id
 	ended     *endedRing
 	stops     *endedRing // stops of chains that may still be on their way here
+	refused   *endedRing // chains that must not be taken any more, however late they come
 	accepting bool
 	draining  bool
 	loops     sync.WaitGroup
@@ -97,11 +98,13 @@ func New(cfg Config) *Runner {
 		chains: map[string]*chainRun{},
 		ended:  newEndedRing(1 << 16),
 		stops:  newEndedRing(1 << 12),
-		ctx:    ctx,
-		cancel: cancel,
+
+		refused: newEndedRing(1 << 14),
+		ctx:     ctx,
+		cancel:  cancel,
 	}
-	r.reporter = newReporter(cfg.RM, cfg.Self.ID, cfg.MaxUnreported, r.log)
-	r.heartbeat = &heartbeat{runner: r, every: cfg.HeartbeatEvery, log: r.log, beat: make(chan struct{}, 1), first: make(chan struct{})}
+	r.heartbeat = newHeartbeat(r, cfg.HeartbeatEvery)
+	r.reporter = newReporter(cfg.RM, r.heartbeat.id, cfg.MaxUnreported, r.log)
 	r.reporter.room = r.lookAll
 	return r
 }
@@ -179,34 +182,37 @@ func (r *Runner) lookAll() {
 }
 
 // Start takes a new chain. Taking the chain of the same epoch again is harmless
-// and starts nothing twice, also if it has ended here since.
-func (r *Runner) Start(ctx context.Context, epoch uint64, jc *proto.JobChain) error {
-	return r.take(ctx, jc.RequestID, epoch, func() (*chain.Chain, error) { return chain.New(jc) }, jc.Secrets)
+// and starts nothing twice, also if it has ended here since. A chain that was
+// refused once is refused for good under that epoch: its RM has gone on without
+// this runner.
+func (r *Runner) Start(ctx context.Context, h proto.HandOver, jc *proto.JobChain) error {
+	return r.take(ctx, jc.RequestID, h, func() (*chain.Chain, error) { return chain.New(jc) }, jc.Secrets)
 }
 
 // Resume goes on with a suspended job chain; like Start.
-func (r *Runner) Resume(ctx context.Context, epoch uint64, sjc *proto.SuspendedJobChain) error {
+func (r *Runner) Resume(ctx context.Context, h proto.HandOver, sjc *proto.SuspendedJobChain) error {
 	if sjc.JobChain == nil {
 		return proto.Errorf(proto.CodeInvalid, "suspended job chain: no jobChain").ForRequest(sjc.RequestID)
 	}
-	return r.take(ctx, sjc.RequestID, epoch, func() (*chain.Chain, error) { return chain.Resume(sjc) }, sjc.JobChain.Secrets)
+	return r.take(ctx, sjc.RequestID, h, func() (*chain.Chain, error) { return chain.Resume(sjc) }, sjc.JobChain.Secrets)
 }
 
-func (r *Runner) take(ctx context.Context, id string, epoch uint64, build func() (*chain.Chain, error), secrets []string) error {
+func (r *Runner) take(ctx context.Context, id string, h proto.HandOver, build func() (*chain.Chain, error), secrets []string) error {
 	r.heartbeat.awaitFirst(ctx)
-	if taken, err := r.mayTake(id, epoch); taken || err != nil {
+	if taken, err := r.mayTake(id, h); taken || err != nil {
 		return err
 	}
 	c, err := build() // may take long
 	if err != nil {
+		r.refuse(id, h.Epoch)
 		return (&proto.Error{Code: proto.CodeInvalid, Message: "job chain is not valid: " + err.Error()}).ForRequest(id)
 	}
-	run := newChainRun(r, id, epoch, c, secrets)
+	run := newChainRun(r, id, h.Epoch, c, secrets)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// The same chain may have come twice meanwhile: to refuse it would say that it is
 	// not here.
-	if taken, err := r.mayTakeLocked(id, epoch); taken || err != nil {
+	if taken, err := r.mayTakeLocked(id, h); taken || err != nil {
 		return err
 	}
 	r.chains[id] = run
@@ -217,25 +223,36 @@ func (r *Runner) take(ctx context.Context, id string, epoch uint64, build func()
 		run.loop(r.ctx)
 		r.mu.Lock()
 		delete(r.chains, id)
-		r.ended.add(id, epoch)
+		r.ended.add(id, h.Epoch)
+		last := len(r.chains) == 0
 		r.mu.Unlock()
+		if last && !r.heartbeat.leased() {
+			r.heartbeat.now() // to register again
+		}
 	})
 	return nil
 }
 
 // mayTake reports whether the chain was taken before under the same epoch; an
 // error says why it cannot be taken now.
-func (r *Runner) mayTake(id string, epoch uint64) (taken bool, err error) {
+func (r *Runner) mayTake(id string, h proto.HandOver) (taken bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.mayTakeLocked(id, epoch)
+	return r.mayTakeLocked(id, h)
 }
 
-func (r *Runner) mayTakeLocked(id string, epoch uint64) (taken bool, err error) {
-	held := r.chains[id]
+func (r *Runner) mayTakeLocked(id string, h proto.HandOver) (taken bool, err error) {
+	held, epoch := r.chains[id], h.Epoch
+	defer func() {
+		if err != nil {
+			r.refused.add(id, epoch)
+		}
+	}()
 	switch {
 	case held != nil && held.epoch == epoch, r.ended.has(id, epoch):
 		return true, nil
+	case r.refused.has(id, epoch):
+		return false, proto.Errorf(proto.CodeUnavailable, "this runner has refused the request under epoch %d before", epoch).ForRequest(id)
 	case held != nil && held.epoch > epoch:
 		return false, proto.Errorf(proto.CodeConflict, "this runner has the request under epoch %d, later than %d", held.epoch, epoch).ForRequest(id)
 	case held != nil:
@@ -244,10 +261,19 @@ func (r *Runner) mayTakeLocked(id string, epoch uint64) (taken bool, err error) 
 		return false, notTaking(id)
 	case !r.accepting || r.draining || !r.heartbeat.leased():
 		return false, notTaking(id)
+	case h.RunnerID != "" && h.RunnerID != r.heartbeat.id():
+		return false, proto.Errorf(proto.CodeUnavailable, "the request is for runner %s, and this is %s", h.RunnerID, r.heartbeat.id()).ForRequest(id)
 	case r.cfg.Self.Capacity > 0 && uint(len(r.chains)) >= r.cfg.Self.Capacity:
 		return false, proto.Errorf(proto.CodeUnavailable, "this runner is full: it has %d job chains", len(r.chains)).ForRequest(id)
 	}
 	return false, nil
+}
+
+// refuse keeps a chain from being taken later under that epoch.
+func (r *Runner) refuse(id string, epoch uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refused.add(id, epoch)
 }
 
 func notTaking(id string) error {
@@ -318,7 +344,17 @@ func (r *Runner) held() []proto.RunningChain {
 	return all
 }
 
-// self is the runner as it registers now.
+// load returns how many chains the runner has, and how many jobs run.
+func (r *Runner) load() (chains, jobs int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.chains {
+		jobs += c.alive()
+	}
+	return len(r.chains), jobs
+}
+
+// self is the runner as it registers now, without its ID.
 func (r *Runner) self() proto.Runner {
 	me := r.cfg.Self
 	me.Running = r.held()
@@ -335,6 +371,11 @@ func (r *Runner) obey(a proto.HeartbeatAnswer) {
 	for _, d := range a.Drop {
 		if c := r.chains[d.RequestID]; c != nil && c.epoch == d.Epoch {
 			c.command(command{mode: modeDropped, why: "the request manager says that it is no longer ours"})
+		}
+	}
+	for _, c := range a.Refuse {
+		if held := r.chains[c.RequestID]; held == nil || held.epoch < c.Epoch {
+			r.refused.add(c.RequestID, c.Epoch)
 		}
 	}
 	for _, s := range a.Stop {

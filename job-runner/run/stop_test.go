@@ -94,7 +94,7 @@ func TestShutdownSuspendsInEveryPhaseAndAnotherRunnerGoesOn(t *testing.T) {
 				after(p.at)
 				h.stop()
 				synctest.Wait()
-				errorCode(t, h.Start(t.Context(), 1, chainOf("r2", "a")), proto.CodeUnavailable)
+				errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf("r2", "a")), proto.CodeUnavailable)
 				close(answer)
 				err := <-h.over
 				h.over <- nil
@@ -108,7 +108,7 @@ func TestShutdownSuspendsInEveryPhaseAndAnotherRunnerGoesOn(t *testing.T) {
 				}
 
 				other := start(t, rm, nil)
-				if err := other.Resume(t.Context(), 2, item.Suspended); err != nil {
+				if err := other.Resume(t.Context(), proto.HandOver{Epoch: 2}, item.Suspended); err != nil {
 					t.Fatal(err)
 				}
 				after(2 * time.Hour) // waits go on where they were

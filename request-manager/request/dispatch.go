@@ -132,7 +132,7 @@ func (d *dispatcher) send(ctx context.Context, runner proto.Runner, r pendingReq
 		}
 	}
 	outcome, err := m.deliver(ctx, runner, func(ctx context.Context) error {
-		return m.cfg.Runners.StartChain(ctx, runner.URL, r.id, epoch, body)
+		return m.cfg.Runners.StartChain(ctx, runner, r.id, epoch, body)
 	})
 	switch outcome {
 	case delivered:

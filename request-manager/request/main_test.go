@@ -244,12 +244,12 @@ func (r *fakeRunner) report(id string, final proto.State, entries ...proto.JobLo
 	}
 }
 
-func (w *world) StartChain(ctx context.Context, url, id string, epoch uint64, body []byte) error {
-	return w.take(ctx, sending{url: url, id: id, epoch: epoch, body: body})
+func (w *world) StartChain(ctx context.Context, to proto.Runner, id string, epoch uint64, body []byte) error {
+	return w.take(ctx, sending{url: to.URL, id: id, epoch: epoch, body: body})
 }
 
-func (w *world) ResumeChain(ctx context.Context, url, id string, epoch uint64, body []byte) error {
-	return w.take(ctx, sending{url: url, id: id, epoch: epoch, resume: true, body: body})
+func (w *world) ResumeChain(ctx context.Context, to proto.Runner, id string, epoch uint64, body []byte) error {
+	return w.take(ctx, sending{url: to.URL, id: id, epoch: epoch, resume: true, body: body})
 }
 
 func (w *world) take(ctx context.Context, s sending) error {

@@ -117,7 +117,7 @@ func (r *Resumer) resume(ctx context.Context, id string) (bool, error) {
 	r.m.changes.notify(id)
 	log := r.m.log.With("request", id, "runner", runner.ID, "epoch", epoch)
 	outcome, err := r.m.deliver(ctx, runner, func(ctx context.Context) error {
-		return r.m.cfg.Runners.ResumeChain(ctx, runner.URL, id, epoch, sjc.Body)
+		return r.m.cfg.Runners.ResumeChain(ctx, runner, id, epoch, sjc.Body)
 	})
 	switch outcome {
 	case delivered:
