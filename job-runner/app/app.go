@@ -5,7 +5,6 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -103,12 +102,9 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 }
 
 func listen(cfg Config) (net.Listener, error) {
-	var t *tls.Config
-	if cfg.Server.TLS.Set() {
-		var err error
-		if t, err = cfg.Server.TLS.Server(); err != nil {
-			return nil, fmt.Errorf("server.tls: %w", err)
-		}
+	t, err := cfg.Server.TLS.Server()
+	if err != nil {
+		return nil, fmt.Errorf("server.tls: %w", err)
 	}
 	return httpserve.Listen(cfg.Server.Addr, t)
 }

@@ -5,7 +5,6 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -114,11 +113,9 @@ func OpenStore(ctx context.Context, cfg Config, log *slog.Logger) (*store.Store,
 	if err != nil {
 		return nil, err
 	}
-	var dbTLS *tls.Config
-	if cfg.MySQL.TLS.Set() {
-		if dbTLS, err = cfg.MySQL.TLS.Client(); err != nil {
-			return nil, fmt.Errorf("mysql.tls: %w", err)
-		}
+	dbTLS, err := cfg.MySQL.TLS.Client()
+	if err != nil {
+		return nil, fmt.Errorf("mysql.tls: %w", err)
 	}
 	return store.Open(ctx, store.Config{
 		MySQLDSN: string(cfg.MySQL.DSN), SQLitePath: cfg.SQLite.Path, TLS: dbTLS,
@@ -154,12 +151,9 @@ func loadSpecs(cfg Config, deps Deps) (*grapher.Specs, error) {
 }
 
 func listen(cfg Config) (net.Listener, error) {
-	var t *tls.Config
-	if cfg.Server.TLS.Set() {
-		var err error
-		if t, err = cfg.Server.TLS.Server(); err != nil {
-			return nil, fmt.Errorf("server.tls: %w", err)
-		}
+	t, err := cfg.Server.TLS.Server()
+	if err != nil {
+		return nil, fmt.Errorf("server.tls: %w", err)
 	}
 	return httpserve.Listen(cfg.Server.Addr, t)
 }
