@@ -45,9 +45,11 @@ const userTimeout = 30 * time.Second
 // inTime ends a call that takes too long: it is answered 503.
 func inTime(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		ctx, cancel := context.WithTimeout(c.Request().Context(), userTimeout)
+		r := c.Request()
+		ctx, cancel := context.WithTimeout(r.Context(), userTimeout)
 		defer cancel()
-		c.SetRequest(c.Request().WithContext(ctx))
+		c.SetRequest(r.WithContext(ctx))
+		defer c.SetRequest(r) // whoever answers an error looks whether the caller is there still
 		return next(c)
 	}
 }

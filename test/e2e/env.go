@@ -53,18 +53,24 @@ func ForEachDB(t *testing.T, f func(t *testing.T, e *Env)) {
 // no specs.
 func NewEnv(t testing.TB, database string) *Env {
 	t.Helper()
-	e := &Env{t: t, Database: database, Dir: t.TempDir(), SpecsDir: t.TempDir(), Package: treadlePackage}
 	switch database {
 	case "SQLite":
-		e.database = []string{"TREADLE_SQLITE_PATH=" + filepath.Join(e.Dir, "treadle.db")}
+		return newEnv(t, database, "")
 	case "MariaDB":
-		dsn, err := MariaDB(t).NewDatabase(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		return newEnv(t, database, newDatabase(t, MariaDB(t)))
+	}
+	t.Fatalf("no database %q", database)
+	return nil
+}
+
+// newEnv is NewEnv on the database with the DSN, or on SQLite if it is "".
+func newEnv(t testing.TB, database, dsn string) *Env {
+	t.Helper()
+	e := &Env{t: t, Database: database, Dir: t.TempDir(), SpecsDir: t.TempDir(), Package: treadlePackage}
+	if dsn == "" {
+		e.database = []string{"TREADLE_SQLITE_PATH=" + filepath.Join(e.Dir, "treadle.db")}
+	} else {
 		e.database = []string{"TREADLE_MYSQL_DSN=" + dsn}
-	default:
-		t.Fatalf("no database %q", database)
 	}
 	key := filepath.Join(e.Dir, "secrets.key")
 	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
