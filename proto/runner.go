@@ -21,8 +21,9 @@ type HandOver struct {
 // Runner is a Job Runner process as the registry knows it, and the body of its
 // heartbeat (POST /api/v1/job-runners).
 type Runner struct {
-	// ID is new for every process, and again after each lease that ended: a known URL
-	// with a new ID proves that nothing runs any more of what was there before.
+	// ID is new for every process, and again after each lease that ended, then with a
+	// dot and a number: a known URL with a new ID proves that nothing runs any more of
+	// what was there before.
 	ID       string            `json:"id"`
 	URL      string            `json:"url"` // base URL, as RMs reach it
 	Host     string            `json:"host"`

@@ -109,6 +109,8 @@ CREATE TABLE IF NOT EXISTS job_runners (
   drain_requested TINYINT      NOT NULL,
   started_at      BIGINT       NOT NULL,
   heartbeat_at    BIGINT       NOT NULL,
+  -- When it was given up: from then on its heartbeats are refused.
+  gone_at         BIGINT       NULL,
   PRIMARY KEY (runner_id),
   KEY job_runners_url (url),
   KEY job_runners_heartbeat (heartbeat_at)

@@ -102,7 +102,9 @@ CREATE TABLE IF NOT EXISTS job_runners (
   draining        INTEGER NOT NULL,
   drain_requested INTEGER NOT NULL,
   started_at      INTEGER NOT NULL,
-  heartbeat_at    INTEGER NOT NULL
+  heartbeat_at    INTEGER NOT NULL,
+  -- When it was given up: from then on its heartbeats are refused.
+  gone_at         INTEGER
 );
 CREATE INDEX IF NOT EXISTS job_runners_url ON job_runners (url);
 CREATE INDEX IF NOT EXISTS job_runners_heartbeat ON job_runners (heartbeat_at);

@@ -24,6 +24,8 @@ func storeError(err error, requestID string) error {
 		e.Code, e.Message = proto.CodeNotFound, "no request with that id"
 	case errors.Is(err, store.ErrNotUpdated):
 		e.Code, e.Message = proto.CodeConflict, "the request is not in a state that allows this, or no longer with this epoch"
+	case errors.Is(err, store.ErrRunnerGone):
+		e.Code, e.Message = proto.CodeConflict, "this job runner was given up, and what it had went elsewhere: register under another id"
 	case errors.Is(err, store.ErrDiskFull):
 		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the disk of the database is full: nothing can be stored", 10*time.Second
 	case errors.Is(err, context.DeadlineExceeded):

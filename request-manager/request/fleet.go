@@ -244,5 +244,6 @@ func (m *Manager) Heartbeat(ctx context.Context, r proto.Runner) (proto.Heartbea
 		}
 		has[c.RequestID] = true
 	}
-	return answer, storeError(m.recover.compare(ctx, held, has), "")
+	answer.Refuse, err = m.recover.compare(ctx, r, held, has)
+	return answer, storeError(err, "")
 }

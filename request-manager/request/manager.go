@@ -124,7 +124,7 @@ func (m *Manager) Run(ctx context.Context) {
 		m.resumer.run,     // sends what is SUSPENDED to them
 		m.resumer.cleanUp, // drops old claims, fails what is SUSPENDED for too long
 		m.recover.run,     // finds what is RUNNING on runners that are no more
-		m.purgeKeys,       // forgets old idempotency keys
+		m.purgeKeys,       // forgets old idempotency keys and runners
 		m.comparer.run,    // holds what runners hand in against the job log
 		m.observe,         // counts, and looks at the invariants
 	} {
@@ -170,10 +170,16 @@ func nudge(wake chan<- struct{}) {
 	}
 }
 
+// keepGone is for how long the heartbeat of a runner that is gone may come late.
+const keepGone = 24 * time.Hour
+
 func (m *Manager) purgeKeys(ctx context.Context) {
 	every(ctx, time.Hour, nil, func(ctx context.Context) {
 		if _, err := m.store.PurgeKeys(ctx, m.cfg.KeepKeys); err != nil && ctx.Err() == nil {
 			m.log.Warn("cannot forget old idempotency keys", "error", err)
+		}
+		if _, err := m.store.PurgeRunners(ctx, keepGone); err != nil && ctx.Err() == nil {
+			m.log.Warn("cannot forget job runners that are gone", "error", err)
 		}
 	})
 }

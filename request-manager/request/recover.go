@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,9 +15,9 @@ import (
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
-// handOverTime is how long a chain may be on its way to a runner before the runner
-// is believed when it says that it does not have it: longer than all tries to
-// deliver it take.
+// handOverTime is how long a chain may be on its way to a runner that does not
+// count its heartbeats before it is believed when it says that it does not have
+// the chain: longer than all tries to deliver it take.
 func (c *Config) handOverTime() time.Duration {
 	return time.Duration(c.RunnerTries)*(c.DeliveryTimeout+c.RunnerRetryWait) + 10*time.Second
 }
@@ -39,24 +40,61 @@ type recoverer struct {
 
 	mu      sync.Mutex
 	missing map[string]store.Held // by request id: what runners said they do not have
+	forbids map[string]forbidden  // by request id
 
 	// The rest is the loop's alone.
 
 	// aside has the requests that could not be recovered, and until when they are
 	// left alone.
 	aside map[string]time.Time
-	// buried has runners that were taken for dead because another registered at their
-	// address. One that is heard of again shows that both live: shared has the
-	// addresses of such runners, where the rule does not hold.
-	buried, shared map[string]bool
+	// heard has what was last heard of each runner, and when that was first read, by
+	// the clock of this process: that of the database may be set.
+	heard map[string]heard
+	// buried has runners that were taken for dead because another process registered
+	// at their address. A process that comes back after that shows that both live:
+	// shared has the addresses of such runners, where the rule does not hold.
+	buried map[string]burial
+	shared map[string]bool
 	// absent has runners that hold requests and are not registered, and since when that
 	// is so: they were dead and forgotten when a manager that did not know it handed
 	// something over to them, and ended itself.
 	absent map[string]time.Time
 }
 
-// compare takes in what a runner holds as the store and the runner itself say.
-func (r *recoverer) compare(ctx context.Context, held []store.Held, has map[string]bool) error {
+// forbidden is a chain that a runner was told to refuse, since it does not have it.
+type forbidden struct {
+	runnerID string
+	epoch    uint64
+	beat     uint64 // the heartbeat whose answer said so
+}
+
+// maxForbidden is how many are remembered.
+const maxForbidden = 10_000
+
+// heard is a heartbeat as the registry had it, and when it was first read.
+type heard struct {
+	beat, at time.Time
+}
+
+// burial is a process, and the one that took its place.
+type burial struct {
+	url      string
+	was, now processName
+}
+
+// processName tells processes apart, across the IDs that one has had.
+type processName struct {
+	host string
+	pid  int
+}
+
+func nameOf(r proto.Runner) processName { return processName{r.Host, r.PID} }
+
+// compare takes in what a runner holds as the store and the runner itself say. It
+// returns what the runner must refuse from now on: chains that were handed over to
+// it and that it does not have, which may be on their way still. When it has
+// obeyed, they are recovered.
+func (r *recoverer) compare(ctx context.Context, runner proto.Runner, held []store.Held, has map[string]bool) ([]proto.RunningChain, error) {
 	var missing []store.Held
 	for _, h := range held {
 		if !has[h.RequestID] {
@@ -64,24 +102,43 @@ func (r *recoverer) compare(ctx context.Context, held []store.Held, has map[stri
 		}
 	}
 	if len(missing) == 0 {
-		return nil
+		return nil, nil
 	}
 	now, err := r.m.store.Now(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var refuse []proto.RunningChain
 	for _, h := range missing {
-		if now.Sub(h.Since) > r.m.cfg.handOverTime() {
+		since := now.Sub(h.Since)
+		switch f := r.forbids[h.RequestID]; {
+		case since <= r.m.cfg.HeartbeatTimeout && since >= 0:
+			// It is about to come.
+		case f.runnerID == runner.ID && f.epoch == h.Epoch && runner.Obeyed >= f.beat,
+			runner.Beat == 0 && since > r.m.cfg.handOverTime():
+			delete(r.forbids, h.RequestID)
 			if r.missing == nil {
 				r.missing = map[string]store.Held{}
 			}
 			r.missing[h.RequestID] = h
 			nudge(r.wake)
+		case runner.Beat > 0:
+			refuse = append(refuse, proto.RunningChain{RequestID: h.RequestID, Epoch: h.Epoch})
+			if f.runnerID != runner.ID || f.epoch != h.Epoch {
+				r.forbid(h, runner)
+			}
 		}
 	}
-	return nil
+	return refuse, nil
+}
+
+func (r *recoverer) forbid(h store.Held, runner proto.Runner) {
+	if r.forbids == nil || len(r.forbids) >= maxForbidden {
+		r.forbids = map[string]forbidden{} // who is forgotten is told again
+	}
+	r.forbids[h.RequestID] = forbidden{runner.ID, h.Epoch, runner.Beat}
 }
 
 func (r *recoverer) takeMissing() map[string]store.Held {
@@ -96,8 +153,8 @@ func (r *recoverer) run(ctx context.Context) {
 	// healthySince is since when this manager has had the database without a break:
 	// a runner is given up only if it could have been heard all that time.
 	var healthySince time.Time
-	r.aside, r.buried, r.shared = map[string]time.Time{}, map[string]bool{}, map[string]bool{}
-	r.absent = map[string]time.Time{}
+	r.aside, r.buried, r.shared = map[string]time.Time{}, map[string]burial{}, map[string]bool{}
+	r.absent, r.heard = map[string]time.Time{}, map[string]heard{}
 	every(ctx, time.Second, r.wake, func(ctx context.Context) {
 		maps.DeleteFunc(r.aside, func(_ string, until time.Time) bool { return time.Now().After(until) })
 		for _, h := range r.takeMissing() {
@@ -106,6 +163,7 @@ func (r *recoverer) run(ctx context.Context) {
 		dead, err := r.deadRunners(ctx, healthySince)
 		if err != nil {
 			healthySince = time.Time{}
+			clear(r.heard)
 			if ctx.Err() == nil {
 				r.m.log.Warn("cannot look for dead runners", "error", err)
 			}
@@ -122,27 +180,22 @@ func (r *recoverer) run(ctx context.Context) {
 
 // death is how it is known that a runner is dead.
 type death struct {
-	why       string
-	succeeded bool // by another process at its address
+	why string
+	// buried, if not nil, says who took its place.
+	buried *burial
 }
 
 // deadRunners returns the runners that can be running nothing any more, by id.
 func (r *recoverer) deadRunners(ctx context.Context, healthySince time.Time) (map[string]death, error) {
-	now, err := r.m.store.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
+	begun := time.Now() // this process may be frozen at any moment, the answer be old
 	runners, err := r.m.store.Runners(ctx)
 	if err != nil {
 		return nil, err
 	}
+	silent := r.listen(runners, begun)
 	newest := map[string]proto.Runner{}
 	for _, x := range runners {
-		if r.buried[x.ID] && !r.shared[x.URL] {
-			r.shared[x.URL] = true
-			r.m.log.Error("two job runners have the same URL: set server.url of each to an address of its own",
-				"url", x.URL, "runner", x.ID, "host", x.Host)
-		}
+		r.findShared(x)
 		if n, ok := newest[x.URL]; !ok || x.StartedAt.After(n.StartedAt) {
 			newest[x.URL] = x
 		}
@@ -150,15 +203,52 @@ func (r *recoverer) deadRunners(ctx context.Context, healthySince time.Time) (ma
 	limit := r.m.cfg.Lease + r.m.cfg.LeaseMargin
 	dead := map[string]death{}
 	for _, x := range runners {
-		silent := now.Sub(x.HeartbeatAt)
 		switch n := newest[x.URL]; {
+		case n.ID != x.ID && nameOf(n) == nameOf(x):
+			dead[x.ID] = death{why: "its job runner lost its lease and has registered again"}
 		case n.ID != x.ID && !r.shared[x.URL]:
-			dead[x.ID] = death{fmt.Sprintf("another process (%d on %s) is at the address of its job runner", n.PID, n.Host), true}
-		case silent > limit && !healthySince.IsZero() && time.Since(healthySince) > limit:
-			dead[x.ID] = death{fmt.Sprintf("its job runner has not been heard of for %s", silent.Round(time.Second)), false}
+			dead[x.ID] = death{
+				fmt.Sprintf("another process (%d on %s) is at the address of its job runner", n.PID, n.Host),
+				&burial{x.URL, nameOf(x), nameOf(n)},
+			}
+		case silent[x.ID] > limit:
+			dead[x.ID] = death{why: fmt.Sprintf("its job runner has not been heard of for %s", silent[x.ID].Round(time.Second))}
 		}
 	}
 	return dead, r.addAbsent(ctx, runners, dead, healthySince)
+}
+
+// listen returns for how long nothing new was heard of each runner, as of begun.
+func (r *recoverer) listen(runners []proto.Runner, begun time.Time) map[string]time.Duration {
+	silent := make(map[string]time.Duration, len(runners))
+	for _, x := range runners {
+		last, ok := r.heard[x.ID]
+		if !ok || !last.beat.Equal(x.HeartbeatAt) {
+			r.heard[x.ID] = heard{x.HeartbeatAt, time.Now()}
+			continue
+		}
+		silent[x.ID] = begun.Sub(last.at)
+	}
+	maps.DeleteFunc(r.heard, func(id string, _ heard) bool {
+		return !slices.ContainsFunc(runners, func(x proto.Runner) bool { return x.ID == id })
+	})
+	return silent
+}
+
+// findShared notices a process that is back at an address although another one
+// had taken its place.
+func (r *recoverer) findShared(x proto.Runner) {
+	if r.shared[x.URL] {
+		return
+	}
+	for _, b := range r.buried {
+		if b.url == x.URL && b.was == nameOf(x) && b.now != nameOf(x) {
+			r.shared[x.URL] = true
+			r.m.log.Error("two job runners have the same URL: set server.url of each to an address of its own",
+				"url", x.URL, "runner", x.ID, "host", x.Host)
+			return
+		}
+	}
 }
 
 // addAbsent adds runners that have not been registered for longer than their lease:
@@ -213,8 +303,8 @@ func (r *recoverer) recoverRunner(ctx context.Context, id string, d death) {
 	if len(r.buried) >= maxBuried {
 		clear(r.buried)
 	}
-	if d.succeeded {
-		r.buried[id] = true
+	if d.buried != nil {
+		r.buried[id] = *d.buried
 	}
 	r.m.log.Info("dead job runner forgotten", "runner", id, "why", d.why, "recovered", len(held))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,10 +48,10 @@ func TestTheRequestsOfADeadRunnerGoOnAfterItsLease(t *testing.T) {
 		if sjc.Entries != 1 || sjc.JobChain.FinishedJobs != 1 {
 			w.t.Errorf("the job that completed would run again: %+v", sjc)
 		}
-		// It comes back late: what it has is not its own any more.
-		dead.beat()
-		if a := dead.lastAnswer(); len(a.Drop) != 1 || a.Drop[0] != (proto.RunningChain{RequestID: id, Epoch: 1}) {
-			w.t.Errorf("the answer to its heartbeat is %+v", a)
+		// It comes back late: it was given up for good.
+		_, err := m.Heartbeat(w.t.Context(), dead.self)
+		if proto.ErrorCode(err) != proto.CodeConflict {
+			w.t.Errorf("its heartbeat is answered with %v, want a conflict", err)
 		}
 		a, err := m.Report(w.t.Context(), proto.Report{RunnerID: "jr-1", Items: []proto.ReportItem{{RequestID: id, Epoch: 1, Final: proto.StateComplete}}})
 		if err != nil || len(a.Refused) != 1 {
@@ -145,6 +146,68 @@ func TestARequestThatItsRunnerDoesNotKnowIsRecovered(t *testing.T) {
 			w.t.Errorf("request is under epoch %d", r.Epoch)
 		}
 	})
+}
+
+// A runner says what it has obeyed: once it has been told to refuse a chain that
+// it does not have, nobody needs to wait for all tries to deliver it.
+func TestARequestThatItsRunnerRefusesFromNowOnIsRecovered(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.answers(func(_ context.Context, s sending) error {
+			if s.epoch == 1 {
+				return errNoAnswer
+			}
+			return nil
+		})
+		m := w.manager()
+		w.run(m)
+		r := w.runner(m, "jr-1", "http://jr-1")
+		id := w.create(m, "deploy")
+		after(time.Second)
+		r.kill()
+		beat := func(n, obeyed uint64) proto.HeartbeatAnswer {
+			self := r.self
+			self.Beat, self.Obeyed = n, obeyed
+			a, err := m.Heartbeat(w.t.Context(), self)
+			must(w.t, err)
+			return a
+		}
+		if a := beat(1, 0); len(a.Refuse) != 0 {
+			w.t.Errorf("a second after the hand-over it must refuse %+v", a.Refuse)
+		}
+		after(8 * time.Second)
+		want := []proto.RunningChain{{RequestID: id, Epoch: 1}}
+		for n := range uint64(3) {
+			if a := beat(n+2, 1); !slices.Equal(a.Refuse, want) {
+				w.t.Errorf("it must refuse %+v, want %+v", a.Refuse, want)
+			}
+			after(2 * time.Second)
+			w.want(id, proto.StateRunning)
+		}
+		beat(5, 2)
+		after(time.Second)
+		if r := w.want(id, proto.StateRunning); r.Epoch != 2 {
+			w.t.Errorf("the request is under epoch %d", r.Epoch)
+		}
+	})
+}
+
+// Nobody is given up because the clock of the database is set.
+func TestTheClockOfTheDatabaseGivesNobodyUp(t *testing.T) {
+	t.Parallel()
+	r := &recoverer{heard: map[string]heard{}}
+	begun := time.Now()
+	x := proto.Runner{ID: "jr-1", HeartbeatAt: begun}
+	if d := r.listen([]proto.Runner{x}, begun)["jr-1"]; d != 0 {
+		t.Errorf("silent for %s when first read", d)
+	}
+	x.HeartbeatAt = begun.Add(-time.Hour) // a new heartbeat, by a clock that was set back
+	if d := r.listen([]proto.Runner{x}, begun.Add(2*time.Hour))["jr-1"]; d != 0 {
+		t.Errorf("silent for %s after a heartbeat", d)
+	}
+	if d := r.listen([]proto.Runner{x}, time.Now().Add(time.Minute))["jr-1"]; d < time.Minute || d > 2*time.Minute {
+		t.Errorf("silent for %s after a minute", d)
+	}
 }
 
 func TestJobsThatMustNotRunTwice(t *testing.T) {

@@ -181,7 +181,7 @@ func (c *checker) finished(since int64, last *checkRow) *query {
 const (
 	checkColumns = `r.request_id, r.state, r.epoch, r.created_at, r.finished_at, r.stop_requested_at,
 		r.handover_at, r.runner_id, j.heartbeat_at, r.total_jobs, r.finished_jobs`
-	joinRunner = " LEFT JOIN job_runners j ON j.runner_id = r.runner_id"
+	joinRunner = " LEFT JOIN job_runners j ON j.runner_id = r.runner_id AND j.gone_at IS NULL"
 )
 
 // checkRow is a request as it was at the moment of its page; times are

@@ -14,6 +14,8 @@ var (
 	// ErrMultipleUpdated says that a change met more rows than one. It was taken
 	// back. It cannot be, unless the schema is damaged.
 	ErrMultipleUpdated = errors.New("more than one row updated")
+	// ErrRunnerGone says that a runner was given up: it must come back as another one.
+	ErrRunnerGone = errors.New("the runner was given up")
 	// ErrUnavailable says that the database cannot be reached or used now, and that
 	// the tries are used up.
 	ErrUnavailable = errors.New("database unavailable")

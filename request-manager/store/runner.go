@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
@@ -13,7 +14,8 @@ import (
 
 // Heartbeat records what a runner says of itself, registering it if it is new,
 // and returns whether an operator asked it to drain. StartedAt and HeartbeatAt
-// are set here, by the database's clock.
+// are set here, by the database's clock. For a runner that was removed the error is
+// ErrRunnerGone.
 func (s *Store) Heartbeat(ctx context.Context, r proto.Runner) (drain bool, err error) {
 	labels, err := json.Marshal(r.Labels)
 	if err != nil {
@@ -23,31 +25,46 @@ func (s *Store) Heartbeat(ctx context.Context, r proto.Runner) (drain bool, err 
 		n, err := s.q(`UPDATE job_runners SET url = ?, host = ?, pid = ?, version = ?, labels = ?,
 			capacity = ?, running = ?, draining = ?, heartbeat_at = `,
 			r.URL, r.Host, r.PID, r.Version, string(labels), r.Capacity, len(r.Running), r.Draining).now().
-			add(" WHERE runner_id = ?", r.ID).exec(ctx, s.write)
+			add(" WHERE runner_id = ? AND gone_at IS NULL", r.ID).exec(ctx, s.write)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return s.register(ctx, r, string(labels))
+			drain, err = s.register(ctx, r, string(labels))
+			return err
 		}
 		err = s.q("SELECT drain_requested FROM job_runners WHERE runner_id = ?", r.ID).row(ctx, s.write, &drain)
-		if errors.Is(err, ErrNotFound) {
-			return nil // removed just now: the next heartbeat registers it again
-		}
 		return err
 	})
 	return drain, err
 }
 
-func (s *Store) register(ctx context.Context, r proto.Runner, labels string) error {
-	_, err := s.q(`INSERT INTO job_runners (runner_id, url, host, pid, version, labels, capacity, running,
-		draining, drain_requested, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, `,
-		r.ID, r.URL, r.Host, r.PID, r.Version, labels, r.Capacity, len(r.Running), r.Draining).
-		now().add(", ").now().add(")").exec(ctx, s.write)
-	if err != nil && s.dialect.classify(err) == classDuplicate {
-		return nil // another of its heartbeats was quicker
+// register adds a runner. A process that comes back under another ID, which is its
+// first one with a dot and a number, stays asked to drain.
+func (s *Store) register(ctx context.Context, r proto.Runner, labels string) (drain bool, err error) {
+	if process, _, again := strings.Cut(r.ID, "."); again {
+		err = s.q("SELECT drain_requested FROM job_runners WHERE runner_id = ? OR runner_id LIKE ? ORDER BY started_at DESC LIMIT 1",
+			process, process+".%").row(ctx, s.write, &drain)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return false, err
+		}
 	}
-	return err
+	_, err = s.q(`INSERT INTO job_runners (runner_id, url, host, pid, version, labels, capacity, running,
+		draining, drain_requested, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, `,
+		r.ID, r.URL, r.Host, r.PID, r.Version, labels, r.Capacity, len(r.Running), r.Draining, drain).
+		now().add(", ").now().add(")").exec(ctx, s.write)
+	if err == nil || s.dialect.classify(err) != classDuplicate {
+		return drain, err
+	}
+	// Another of its heartbeats was quicker, or this is one of a runner that is gone.
+	var gone bool
+	if err := s.q("SELECT gone_at IS NOT NULL FROM job_runners WHERE runner_id = ?", r.ID).row(ctx, s.write, &gone); err != nil {
+		return false, err
+	}
+	if gone {
+		return false, fmt.Errorf("runner %s: %w", r.ID, ErrRunnerGone)
+	}
+	return drain, nil
 }
 
 // Runners returns all registered runners, oldest first. Running has the requests
@@ -59,7 +76,7 @@ func (s *Store) Runners(ctx context.Context) ([]proto.Runner, error) {
 		out = nil
 		places := map[string]int{}
 		err := s.q(`SELECT runner_id, url, host, pid, version, labels, capacity, draining, drain_requested,
-			started_at, heartbeat_at FROM job_runners ORDER BY started_at, runner_id`).
+			started_at, heartbeat_at FROM job_runners WHERE gone_at IS NULL ORDER BY started_at, runner_id`).
 			rows(ctx, s.read, func(scan func(...any) error) error {
 				r, err := scanRunner(scan)
 				places[r.ID] = len(out)
@@ -123,10 +140,12 @@ func (s *Store) RunnerLoads(ctx context.Context) (map[string]int, error) {
 	return out, err
 }
 
-// RemoveRunner forgets a runner; ErrNotFound if it is not registered.
+// RemoveRunner removes a runner from the registry, for good: a heartbeat of it that
+// comes late is refused. The error is ErrNotFound if it is not registered.
 func (s *Store) RemoveRunner(ctx context.Context, id string) error {
 	return s.do(ctx, "remove runner "+id, func(ctx context.Context, try int) error {
-		n, err := s.q("DELETE FROM job_runners WHERE runner_id = ?", id).exec(ctx, s.write)
+		n, err := s.q("UPDATE job_runners SET gone_at = ").now().
+			add(" WHERE runner_id = ? AND gone_at IS NULL", id).exec(ctx, s.write)
 		if err == nil && n == 0 && try == 1 {
 			return ErrNotFound
 		}
@@ -134,11 +153,23 @@ func (s *Store) RemoveRunner(ctx context.Context, id string) error {
 	})
 }
 
+// PurgeRunners forgets runners that were removed longer ago than that, and returns
+// how many.
+func (s *Store) PurgeRunners(ctx context.Context, age time.Duration) (int, error) {
+	var n int64
+	err := s.do(ctx, "purge runners", func(ctx context.Context, _ int) error {
+		var err error
+		n, err = s.q("DELETE FROM job_runners WHERE gone_at < ").now().add(" - ?", age.Microseconds()).exec(ctx, s.write)
+		return err
+	})
+	return int(n), err
+}
+
 // RequestDrain asks the runners with that id or base URL to drain, or no longer
 // to; ErrNotFound if there is none.
 func (s *Store) RequestDrain(ctx context.Context, idOrURL string, drain bool) error {
 	return s.do(ctx, "drain runner "+idOrURL, func(ctx context.Context, _ int) error {
-		n, err := s.q("UPDATE job_runners SET drain_requested = ? WHERE runner_id = ? OR url = ?",
+		n, err := s.q("UPDATE job_runners SET drain_requested = ? WHERE (runner_id = ? OR url = ?) AND gone_at IS NULL",
 			drain, idOrURL, idOrURL).exec(ctx, s.write)
 		if err == nil && n == 0 {
 			return ErrNotFound

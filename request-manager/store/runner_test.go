@@ -63,6 +63,22 @@ func TestRunnersRegisterByHeartbeat(t *testing.T) {
 				t.Errorf("%s: error %v, want ErrNotFound", name, err)
 			}
 		}
+		if _, err := f.Heartbeat(ctx, proto.Runner{ID: "jr-2", URL: "http://jr-2"}); !errors.Is(err, ErrRunnerGone) {
+			t.Errorf("a late heartbeat of a removed runner: %v, want ErrRunnerGone", err)
+		}
+		must(t, f.RequestDrain(ctx, "jr-1", true))
+		must(t, f.RemoveRunner(ctx, "jr-1"))
+		again := first
+		again.ID = "jr-1.1"
+		if !beat(again) {
+			t.Error("the same process under another id is no longer asked to drain")
+		}
+		f.clock.add(time.Hour)
+		for _, want := range []int{2, 0} {
+			if n, err := f.PurgeRunners(ctx, time.Minute); err != nil || n != want {
+				t.Errorf("purged %d, %v, want %d", n, err, want)
+			}
+		}
 	})
 }
 
