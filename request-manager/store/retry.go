@@ -84,10 +84,25 @@ type tx struct {
 	try int
 }
 
-// inTx runs fn in a transaction, with do.
+// inTx runs fn in a transaction, with do. The end of a ctx without a deadline keeps
+// it from beginning and from being tried again, and does not break it off: it is
+// short, the driver bounds each statement, and to watch ctx costs two switches
+// between goroutines for each of them. A deadline is kept.
 func (s *Store) inTx(ctx context.Context, op string, fn func(ctx context.Context, t *tx) error) error {
-	return s.do(ctx, op, func(ctx context.Context, try int) error {
-		sqlTx, err := s.write.BeginTx(ctx, nil)
+	return s.do(ctx, op, func(ctx context.Context, try int) (err error) {
+		conn, err := s.write.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if e := conn.Close(); err == nil && !errors.Is(e, sql.ErrConnDone) {
+				err = e
+			}
+		}()
+		if _, ok := ctx.Deadline(); !ok {
+			ctx = context.WithoutCancel(ctx)
+		}
+		sqlTx, err := conn.BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}
