@@ -9,9 +9,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
@@ -25,7 +27,7 @@ import (
 const Install = "MariaDB is not installed: apt-get install mariadb-server (Debian, Ubuntu), or the package of your system that has mariadbd and mariadb-install-db"
 
 const (
-	user         = "treadle"
+	account      = "treadle" // of the database
 	startTimeout = 60 * time.Second
 	stopTimeout  = 30 * time.Second
 )
@@ -37,8 +39,11 @@ type Options struct {
 	Dir string
 	// BufferPool is the size of the buffer pool in MiB; 0 is 64.
 	BufferPool int
-	// Args are more arguments of mariadbd.
-	Args []string
+	// Args are more arguments of mariadbd, FirstArgs those of its first start alone.
+	Args, FirstArgs []string
+	// User is the user of the system that a server started by root runs as; "" is
+	// root. The directory is made its own.
+	User string
 }
 
 // Server is a running MariaDB.
@@ -50,6 +55,7 @@ type Server struct {
 	cmd     *exec.Cmd
 	exited  chan struct{} // closed when cmd has ended
 	count   atomic.Int64
+	started bool
 }
 
 // Start sets up a new server and returns when it answers. The error says what to
@@ -73,14 +79,18 @@ func Start(ctx context.Context, opt Options) (*Server, error) {
 	out, err := exec.CommandContext(ctx, install, append([]string{
 		"--no-defaults", "--datadir=" + s.dataDir(), "--tmpdir=" + s.tmpDir(), "--auth-root-authentication-method=normal",
 		"--skip-test-db", "--skip-name-resolve",
-	}, asUser()...)...).CombinedOutput()
+	}, asRoot()...)...).CombinedOutput()
 	if err != nil {
 		s.removeDir()
 		return nil, fmt.Errorf("mariadb-install-db: %w: %s", err, out)
 	}
 	// A user of our own, so that it does not matter how root may log in.
-	init := fmt.Sprintf("CREATE USER IF NOT EXISTS '%s'@'%%';\nGRANT ALL ON *.* TO '%s'@'%%' WITH GRANT OPTION;\n", user, user)
+	init := fmt.Sprintf("CREATE USER IF NOT EXISTS '%s'@'%%';\nGRANT ALL ON *.* TO '%s'@'%%' WITH GRANT OPTION;\n", account, account)
 	if err := os.WriteFile(filepath.Join(s.dir, "init.sql"), []byte(init), 0o644); err != nil {
+		s.removeDir()
+		return nil, err
+	}
+	if err := s.chown(); err != nil {
 		s.removeDir()
 		return nil, err
 	}
@@ -96,7 +106,7 @@ func Start(ctx context.Context, opt Options) (*Server, error) {
 func (s *Server) startOnFreePort(ctx context.Context) error {
 	var err error
 	for range 3 {
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = FreePort(); err != nil {
 			return err
 		}
 		if err = s.Restart(ctx); err == nil || ctx.Err() != nil {
@@ -135,6 +145,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		log, _ := os.ReadFile(s.logPath())
 		return fmt.Errorf("mariadbd did not start: %w: %s", err, log)
 	}
+	s.started = true
 	return nil
 }
 
@@ -157,7 +168,11 @@ func (s *Server) args() []string {
 		"--innodb-flush-log-at-trx-commit=1",
 		fmt.Sprintf("--innodb-buffer-pool-size=%dM", pool),
 	}
-	return append(append(args, asUser()...), s.opt.Args...)
+	args = append(append(args, s.asUser()...), s.opt.Args...)
+	if !s.started {
+		args = append(args, s.opt.FirstArgs...)
+	}
+	return args
 }
 
 // waitReady returns when the server answers, ended, or took too long.
@@ -188,7 +203,7 @@ func (s *Server) waitReady(ctx context.Context) error {
 
 // DSN returns the data source name of a database on the server.
 func (s *Server) DSN(database string) string {
-	return fmt.Sprintf("%s@tcp(%s)/%s", user, s.Addr(), database)
+	return fmt.Sprintf("%s@tcp(%s)/%s", account, s.Addr(), database)
 }
 
 // Addr returns the address that the server listens on.
@@ -258,12 +273,40 @@ func (s *Server) tmpDir() string { return filepath.Join(s.dir, "tmp") }
 
 func (s *Server) logPath() string { return filepath.Join(s.dir, "log") }
 
-// asUser lets the server run as root, which it refuses otherwise.
-func asUser() []string {
+// asRoot lets a server run as root, which it refuses otherwise.
+func asRoot() []string {
 	if os.Geteuid() == 0 {
 		return []string{"--user=root"}
 	}
 	return nil
+}
+
+func (s *Server) asUser() []string {
+	if os.Geteuid() == 0 && s.opt.User != "" {
+		return []string{"--user=" + s.opt.User}
+	}
+	return asRoot()
+}
+
+// chown gives the directory to the user that the server runs as.
+func (s *Server) chown() error {
+	if os.Geteuid() != 0 || s.opt.User == "" {
+		return nil
+	}
+	u, err := user.Lookup(s.opt.User)
+	if err != nil {
+		return err
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(s.dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, uid, -1)
+	})
 }
 
 // findProgram looks in the sbin folders, too: they are not in every user's PATH.
@@ -279,7 +322,8 @@ func findProgram(name string) (string, error) {
 	return "", fmt.Errorf("%s: %s", name, Install)
 }
 
-func freePort() (int, error) {
+// FreePort returns a port of 127.0.0.1 that nobody listens at now.
+func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
