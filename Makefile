@@ -42,6 +42,15 @@ lint: ## Run the linters.
 vet:
 	$(GO) vet ./...
 
+# How long `make torture` goes on, the seed of its faults, and on what database.
+TORTURE_FOR  ?= 10m
+TORTURE_SEED ?= 1
+TORTURE_DB   ?= mariadb
+
+.PHONY: torture
+torture: need ## Kill, freeze and cut off everything under load, and check that nothing is lost or runs twice.
+	$(GO) run ./test/faults -for $(TORTURE_FOR) -seed $(TORTURE_SEED) -db $(TORTURE_DB)
+
 .PHONY: bench
 bench: need ## Run the Go benchmarks and the load tests.
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -7,7 +7,8 @@
 # D (did not get the data of an earlier job).
 
 say() {
-	printf '%s %s %s %s %s %s %s %s %s\n' "$1" "$(date +%s%N)" "$TREADLE_REQUEST_ID" "$TREADLE_JOB_ID" \
+	# The time is read also while the job is told to stop.
+	printf '%s %s %s %s %s %s %s %s %s\n' "$1" "$(trap '' TERM; date +%s%N)" "$TREADLE_REQUEST_ID" "$TREADLE_JOB_ID" \
 		"$TREADLE_TRY" "$TREADLE_EPOCH" "$$" "$FAULTS_RUNNER" "${2:--}" >>"$FAULTS_DIR/trace"
 }
 
