@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/treadle-run/treadle/chain"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -364,36 +363,4 @@ func (r *recoverer) recovered(ctx context.Context, h store.Held, why string) (pr
 	item.Reason = proto.NewMasker(secrets).Text(item.Reason)
 	item.FinishedJobs = c.FinishedJobs()
 	return item, nil
-}
-
-// notIdempotent returns the names of jobs that may have been running and must
-// not run again. The chain is not changed: what may start now is asked of a copy.
-// It has no limits of parallel groups: which members ran is not known for sure.
-func notIdempotent(c *chain.Chain) ([]string, error) {
-	sjc := c.Suspended()
-	risky := false
-	for _, j := range sjc.JobChain.Jobs {
-		risky = risky || j.NotIdempotent
-	}
-	if !risky {
-		return nil, nil
-	}
-	jc := *sjc.JobChain
-	jc.Parallel = make(map[string]uint, len(jc.Parallel))
-	for group := range sjc.JobChain.Parallel {
-		jc.Parallel[group] = uint(len(jc.Jobs)) + 1
-	}
-	unlimited := *sjc
-	unlimited.JobChain = &jc
-	copied, err := chain.Resume(&unlimited)
-	if err != nil {
-		return nil, brokenChain(sjc.RequestID, err)
-	}
-	var names []string
-	for _, s := range copied.Next(time.Now()) {
-		if s.Job.NotIdempotent {
-			names = append(names, s.Job.Name+" ("+s.Job.ID+")")
-		}
-	}
-	return names, nil
 }

@@ -14,6 +14,7 @@ func (m *Manager) Report(ctx context.Context, r proto.Report) (proto.ReportAnswe
 		if err := checkItem(&r.Items[i]); err != nil {
 			return proto.ReportAnswer{}, err
 		}
+		failInterrupted(&r.Items[i])
 	}
 	refusals, err := m.store.SaveReport(ctx, r.Items)
 	if err != nil {
