@@ -211,7 +211,7 @@ func (s *system) awaitState(ctx context.Context, id string, state int) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	got := 0
-	err := poll(ctx, 200*time.Microsecond, func() (bool, error) {
+	err := poll(ctx, time.Millisecond, func() (bool, error) {
 		err := s.db.QueryRowContext(ctx, "SELECT state FROM requests WHERE request_id = '"+id+"'").Scan(&got)
 		return got == state, err
 	})
