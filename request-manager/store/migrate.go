@@ -26,7 +26,10 @@ const (
 	migrateWait  = 500 * time.Millisecond
 )
 
-const errNoLocksInCluster = 1235 // GET_LOCK on a Galera node
+const (
+	errNoLocksInCluster = 1235 // GET_LOCK on a Galera node
+	errTableExists      = 1050 // made just now by another node of the cluster
+)
 
 // Migrate brings the schema to the newest step. Any number of processes may call
 // it at once. It never goes back: a schema that is newer than the program is left
@@ -63,7 +66,11 @@ func (s *Store) migrateAgain(err error) bool {
 	if errors.Is(err, database.ErrLocked) || errors.Is(err, migrate.ErrLockTimeout) {
 		return true
 	}
-	switch s.dialect.classify(migrationCause(err)) {
+	cause := migrationCause(err)
+	if e, ok := errors.AsType[*mysqldriver.MySQLError](cause); ok && e.Number == errTableExists {
+		return true
+	}
+	switch s.dialect.classify(cause) {
 	case classAgain, classAway, classDuplicate:
 		return true
 	}

@@ -86,13 +86,24 @@ var mysqlSession = []string{
 	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 }
 
+// galeraSession has a node of a cluster wait, before a transaction, for what other
+// nodes have committed: what one Request Manager was told is durable, the next one
+// sees. Other servers do not know it, or take no notice.
+const galeraSession = "SET SESSION wsrep_sync_wait = 7"
+
+const errUnknownVariable = 1193
+
 func (c *mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, stmt := range mysqlSession {
-		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, stmt, nil); err != nil {
+	for _, stmt := range append(mysqlSession, galeraSession) {
+		_, err := conn.(driver.ExecerContext).ExecContext(ctx, stmt, nil)
+		if e, ok := errors.AsType[*mysql.MySQLError](err); ok && e.Number == errUnknownVariable && stmt == galeraSession {
+			continue
+		}
+		if err != nil {
 			_ = conn.Close() // the first error is the one that counts
 			return nil, err
 		}
