@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -14,16 +15,13 @@ import (
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
-// handOverTime is how long a chain may be on its way to a runner that does not
-// count its heartbeats before it is believed when it says that it does not have
-// the chain: longer than all tries to deliver it take.
-func (c *Config) handOverTime() time.Duration {
-	return time.Duration(c.RunnerTries)*(c.DeliveryTimeout+c.RunnerRetryWait) + 10*time.Second
-}
-
 const (
 	// maxRecover is how many requests are recovered in one go.
 	maxRecover = 1000
+	// maxRecoverBatch is how many of them go into one transaction, and maxReplays how
+	// many job logs are replayed at a time.
+	maxRecoverBatch = 50
+	maxReplays      = 4
 	// asideFor is how long a request that cannot be recovered is left alone.
 	asideFor = time.Minute
 	// maxBuried is how many dead runners are remembered.
@@ -60,16 +58,6 @@ type recoverer struct {
 	absent map[string]time.Time
 }
 
-// forbidden is a chain that a runner was told to refuse, since it does not have it.
-type forbidden struct {
-	runnerID string
-	epoch    uint64
-	beat     uint64 // the heartbeat whose answer said so
-}
-
-// maxForbidden is how many are remembered.
-const maxForbidden = 10_000
-
 // heard is a heartbeat as the registry had it, and when it was first read.
 type heard struct {
 	beat, at time.Time
@@ -88,65 +76,6 @@ type processName struct {
 }
 
 func nameOf(r proto.Runner) processName { return processName{r.Host, r.PID} }
-
-// compare takes in what a runner holds as the store and the runner itself say. It
-// returns what the runner must refuse from now on: chains that were handed over to
-// it and that it does not have, which may be on their way still. When it has
-// obeyed, they are recovered.
-func (r *recoverer) compare(ctx context.Context, runner proto.Runner, held []store.Held, has map[string]bool) ([]proto.RunningChain, error) {
-	var missing []store.Held
-	for _, h := range held {
-		if !has[h.RequestID] {
-			missing = append(missing, h)
-		}
-	}
-	if len(missing) == 0 {
-		return nil, nil
-	}
-	now, err := r.m.store.Now(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var refuse []proto.RunningChain
-	for _, h := range missing {
-		since := now.Sub(h.Since)
-		switch f := r.forbids[h.RequestID]; {
-		case since <= r.m.cfg.HeartbeatTimeout && since >= 0:
-			// It is about to come.
-		case f.runnerID == runner.ID && f.epoch == h.Epoch && runner.Obeyed >= f.beat,
-			runner.Beat == 0 && since > r.m.cfg.handOverTime():
-			delete(r.forbids, h.RequestID)
-			if r.missing == nil {
-				r.missing = map[string]store.Held{}
-			}
-			r.missing[h.RequestID] = h
-			nudge(r.wake)
-		case runner.Beat > 0:
-			refuse = append(refuse, proto.RunningChain{RequestID: h.RequestID, Epoch: h.Epoch})
-			if f.runnerID != runner.ID || f.epoch != h.Epoch {
-				r.forbid(h, runner)
-			}
-		}
-	}
-	return refuse, nil
-}
-
-func (r *recoverer) forbid(h store.Held, runner proto.Runner) {
-	if r.forbids == nil || len(r.forbids) >= maxForbidden {
-		r.forbids = map[string]forbidden{} // who is forgotten is told again
-	}
-	r.forbids[h.RequestID] = forbidden{runner.ID, h.Epoch, runner.Beat}
-}
-
-func (r *recoverer) takeMissing() map[string]store.Held {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	missing := r.missing
-	r.missing = nil
-	return missing
-}
 
 func (r *recoverer) run(ctx context.Context) {
 	// healthySince is since when this manager has had the database without a break:
@@ -280,19 +209,17 @@ func (r *recoverer) recoverRunner(ctx context.Context, id string, d death) {
 		r.m.log.Warn("cannot read what a dead runner held", "runner", id, "error", err)
 		return
 	}
-	all, tried := true, 0
-	for _, h := range held {
-		if _, ok := r.aside[h.RequestID]; ok {
-			all = false
-			continue
-		}
-		if tried++; tried > maxRecover {
-			nudge(r.wake)
-			return
-		}
-		all = r.recoverOne(ctx, h, d.why) && all
+	if len(held) > maxRecover {
+		held = held[:maxRecover]
+		nudge(r.wake)
 	}
-	if !all {
+	// Other managers do the same: in another order they do other ones first.
+	rand.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
+	all := true
+	for batch := range slices.Chunk(held, maxRecoverBatch) {
+		all = r.recoverBatch(ctx, batch, d.why) && all
+	}
+	if !all || len(held) == maxRecover {
 		return // those that are left are tried again later
 	}
 	if err := r.m.store.RemoveRunner(ctx, id); err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -306,6 +233,67 @@ func (r *recoverer) recoverRunner(ctx context.Context, id string, d death) {
 		r.buried[id] = *d.buried
 	}
 	r.m.log.Info("dead job runner forgotten", "runner", id, "why", d.why, "recovered", len(held))
+}
+
+// errAside says that a request is left alone for now.
+var errAside = errors.New("could not be recovered a short time ago")
+
+// recoverBatch recovers requests in one transaction, and those that it cannot read
+// or store so one by one. It reports whether none of them is left.
+func (r *recoverer) recoverBatch(ctx context.Context, held []store.Held, why string) bool {
+	var (
+		replays sync.WaitGroup
+		slots   = make(chan struct{}, maxReplays)
+		items   = make([]proto.ReportItem, len(held))
+		errs    = make([]error, len(held))
+	)
+	for i, h := range held {
+		if _, ok := r.aside[h.RequestID]; ok {
+			errs[i] = errAside
+			continue
+		}
+		slots <- struct{}{}
+		replays.Go(func() {
+			defer func() { <-slots }()
+			items[i], errs[i] = r.recovered(ctx, h, why)
+		})
+	}
+	replays.Wait()
+	var report proto.Report
+	var singly []store.Held
+	for i, h := range held {
+		if errs[i] != nil {
+			singly = append(singly, h)
+		} else {
+			report.Items = append(report.Items, items[i])
+		}
+	}
+	var answer proto.ReportAnswer
+	var err error
+	if len(report.Items) > 0 {
+		answer, err = r.m.Report(ctx, report)
+	}
+	switch {
+	case err == nil:
+		refused := refusedIDs(answer.Refused) // somebody else was first
+		for _, item := range report.Items {
+			if !refused[item.RequestID] {
+				r.m.log.Info("request recovered", "request", item.RequestID, "epoch", item.Epoch, "why", why, "final", item.Final)
+			}
+		}
+	case proto.ErrorCode(err) == proto.CodeUnavailable:
+		if ctx.Err() == nil {
+			r.m.log.Warn("cannot recover requests now", "requests", len(held), "error", err)
+		}
+		return false
+	default:
+		singly = held
+	}
+	all := true
+	for _, h := range singly {
+		all = r.recoverOne(ctx, h, why) && all
+	}
+	return all
 }
 
 // recoverOne recovers one request. One that cannot be recovered is set aside: it
