@@ -30,6 +30,7 @@ type report struct {
 	Events   []event        `json:"events"`
 	// Recovery has how long all requests of a fault took to go on.
 	Recovery   map[string]times `json:"recovery"`
+	Slow       []slowOne        `json:"slow"`
 	Unfollowed int              `json:"unfollowed"` // faults of which some had not gone on
 	Errors     map[string]int   `json:"errors"`     // of the logs of services
 	Check      string           `json:"check"`      // what `treadle check` said
@@ -46,7 +47,7 @@ func newReport(o options, x *executor, l *load, w *watch) *report {
 	r := &report{
 		Database: o.db, Seed: o.seed, Length: o.length, Waited: l.held,
 		States: map[string]int{}, Faults: map[kind]int{}, Recovery: map[string]times{}, Errors: map[string]int{},
-		Events: x.done, Unfollowed: len(w.follows), Violations: []violation{},
+		Events: x.done, Unfollowed: len(w.follows), Slow: w.slow, Violations: []violation{},
 	}
 	for _, e := range x.done {
 		if e.Skipped != "" {

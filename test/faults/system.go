@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	_ "modernc.org/sqlite" // to look at a SQLite database from outside
 
 	"github.com/treadle-run/treadle/test/mariadb"
@@ -145,8 +146,18 @@ func (s *system) startDB(ctx context.Context) (err error) {
 	if s.database, err = s.server.NewDatabase(ctx); err != nil {
 		return err
 	}
-	s.db, err = sql.Open("mysql", s.database+"?timeout=2s&readTimeout=5s&writeTimeout=5s")
-	return err
+	cfg, err := mysql.ParseDSN(s.database)
+	if err != nil {
+		return err
+	}
+	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 5*time.Second, 5*time.Second
+	cfg.Logger = &mysql.NopLogger{} // that the server is killed is no news
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return err
+	}
+	s.db = sql.OpenDB(connector)
+	return nil
 }
 
 // newRM makes a manager with a proxy to its database.

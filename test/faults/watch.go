@@ -46,13 +46,26 @@ type watch struct {
 	open    int
 	follows []*recovery
 	times   map[string][]time.Duration // by kind of fault
+	slow    []slowOne
 }
+
+// slowOne is a recovery that took long, with the request that was the last.
+type slowOne struct {
+	What    string        `json:"what"`
+	Since   time.Time     `json:"since"`
+	Took    time.Duration `json:"took"`
+	Request string        `json:"request"`
+}
+
+// slowAfter is when a recovery took long: the lease, and what Treadle may take.
+const slowAfter = leaseEnd + 5*time.Second
 
 // recovery is a fault whose requests have not all gone on yet.
 type recovery struct {
 	what  string
 	since time.Time
 	left  map[string]openRequest // as they were
+	last  string                 // the request that went on last
 	// epochs says that a request goes on when another runner has it, not when
 	// anything is heard of it.
 	epochs bool
@@ -80,10 +93,15 @@ func (w *watch) look(open map[string]openRequest) {
 			now, is := open[id]
 			if !is || now.epoch > before.epoch && now.state == 2 || !r.epochs && now.updated > before.updated {
 				delete(r.left, id)
+				r.last = id
 			}
 		}
 		if len(r.left) == 0 {
-			w.times[r.what] = append(w.times[r.what], time.Since(r.since))
+			took := time.Since(r.since)
+			w.times[r.what] = append(w.times[r.what], took)
+			if took > slowAfter {
+				w.slow = append(w.slow, slowOne{r.what, r.since, took, r.last})
+			}
 		} else {
 			left = append(left, r)
 		}
