@@ -143,3 +143,35 @@ func under(epoch uint64, e proto.JobLog) proto.JobLog {
 	e.Epoch = epoch
 	return e
 }
+
+// What was committed on one node is there for a manager on any other.
+func TestNodesSeeWhatOthersCommitted(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(galeraEnv) != "on" {
+		return // said by TestMain
+	}
+	name, err := cluster.NewDatabase(t.Context())
+	must(t, err)
+	stores := make([]*Store, cluster.Size())
+	for i := range stores {
+		stores[i] = openStore(t, Config{MySQLDSN: cluster.Node(i).DSN(name), MaxOpenConns: 2})
+	}
+	for i := range 100 {
+		at := func(k int) *Store { return stores[(i+k)%len(stores)] }
+		id := newID()
+		must(t, at(0).CreateRequests(t.Context(), []NewRequest{newRequest(id)}))
+		taken, err := at(1).Dispatch(t.Context(), []Handover{{RequestID: id}}, "jr-1", "http://jr-1")
+		must(t, err)
+		if len(taken) != 1 {
+			t.Fatalf("round %d: created on one node, and not there for another", i)
+		}
+		refused, err := at(2).SaveReport(t.Context(), []proto.ReportItem{{RequestID: id, Epoch: 1, Final: proto.StateFail}})
+		must(t, err)
+		if len(refused) > 0 {
+			t.Fatalf("round %d: handed over on one node, and refused by another: %s", i, refused[0].Message)
+		}
+		if r, err := at(0).Request(t.Context(), id); err != nil || r.State != proto.StateFail {
+			t.Fatalf("round %d: ended on one node, and %s on another (%v)", i, r.State, err)
+		}
+	}
+}
