@@ -71,7 +71,7 @@ func countArg(args job.Values, name string, fallback uint) (uint, error) {
 func describe(x any) string {
 	switch x := x.(type) {
 	case string:
-		return fmt.Sprintf("the string %q", clip(x))
+		return "the string " + quote(x)
 	case bool:
 		return fmt.Sprintf("the boolean %t", x)
 	case []any:
@@ -84,11 +84,12 @@ func describe(x any) string {
 	return "the number " + proto.Text(x)
 }
 
-// clip keeps messages short.
-func clip(s string) string {
+// quote shows s in a message, or only how long it is. A part of a long text is
+// not shown: it may be a part of a secret, which no one would recognise and mask.
+func quote(s string) string {
 	const most = 60
 	if len(s) <= most {
-		return s
+		return strconv.Quote(s)
 	}
-	return s[:most] + "..."
+	return fmt.Sprintf("of %d bytes", len(s))
 }

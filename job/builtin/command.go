@@ -29,7 +29,7 @@ func (c *command) Create(_ context.Context, args job.Values) error {
 	}
 	for i, element := range argv {
 		if _, err := expand(element, c.lookup(nil)); err != nil {
-			return job.ArgErrorf("argv", "element %d, %q: %v", i+1, clip(element), err)
+			return job.ArgErrorf("argv", "element %d, %s: %v", i+1, quote(element), err)
 		}
 	}
 	return nil
@@ -47,7 +47,7 @@ func (c *command) Run(ctx context.Context, data job.Values) (job.Result, error) 
 	}
 	for i, element := range argv {
 		if argv[i], err = expand(element, c.lookup(data)); err != nil {
-			return job.Result{}, fmt.Errorf("arg argv: element %d, %q: %w", i+1, clip(element), err)
+			return job.Result{}, fmt.Errorf("arg argv: element %d, %s: %w", i+1, quote(element), err)
 		}
 	}
 	return c.run(ctx, argv, data)

@@ -63,7 +63,9 @@ func readOutputs(path string) (job.Values, error) {
 }
 
 // parseOutputs reads one JSON object, or lines of key=value whose values are
-// strings. Of several values for one key the last one counts.
+// strings. Of several values for one key the last one counts. Errors name the
+// line and never show it: it may be one line of a secret that has several, or a
+// secret in quotes, and then nobody masks it.
 func parseOutputs(b []byte) (job.Values, error) {
 	if !utf8.Valid(b) {
 		return nil, fmt.Errorf("line %d: not UTF-8", 1+bytes.Count(b[:invalidAt(b)], []byte("\n")))
@@ -81,7 +83,7 @@ func parseOutputs(b []byte) (job.Values, error) {
 		}
 		key, value, ok := strings.Cut(line, "=")
 		if !ok {
-			return nil, fmt.Errorf("line %d: expected key=value, got %q", n, clip(line))
+			return nil, fmt.Errorf("line %d: expected key=value", n)
 		}
 		if err := checkOutputName(key); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
@@ -111,7 +113,7 @@ func parseObject(b []byte) (job.Values, error) {
 
 func checkOutputName(key string) error {
 	if key == "" || len(key) > maxOutputName || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return fmt.Errorf("the name %q must have 1 to %d bytes and no spaces or control characters", clip(key), maxOutputName)
+		return fmt.Errorf("a name must have 1 to %d bytes and no spaces or control characters", maxOutputName)
 	}
 	return nil
 }

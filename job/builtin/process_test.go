@@ -137,7 +137,7 @@ func TestBigOutputIsCappedInBoundedMemory(t *testing.T) {
 	}
 	out := string(res.Stdout)
 	if !strings.HasPrefix(out, "first\nxxx") || !strings.HasSuffix(out, "xxx\nlast\n") {
-		t.Errorf("head and tail are not kept: %q ... %q", clip(out), out[len(out)-60:])
+		t.Errorf("head and tail are not kept: %.60q ... %q", out, out[len(out)-60:])
 	}
 	_, from, _ := strings.Cut(out, "\n[treadle: ")
 	missing, _, ok := strings.Cut(from, " bytes are missing here]\n")

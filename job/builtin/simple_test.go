@@ -188,6 +188,7 @@ func TestBadArgsEndTheCreation(t *testing.T) {
 	}{
 		{"no duration", "sleep", job.Values{}, "duration", `expected how long to sleep, such as "1.5s"`},
 		{"no unit", "sleep", job.Values{"duration": "5"}, "duration", `got the string "5"`},
+		{"long text", "sleep", job.Values{"duration": strings.Repeat("5", 61)}, "duration", "got the string of 61 bytes"},
 		{"a number", "sleep", job.Values{"duration": 5}, "duration", "got the number 5"},
 		{"negative", "sleep", job.Values{"duration": "-1s"}, "duration", "not negative"},
 		{"negative times", "fail", job.Values{"times": -1}, "times", "whole number from 0 on, got the number -1"},
