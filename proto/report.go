@@ -22,6 +22,10 @@ type ReportItem struct {
 	Reason string `json:"reason,omitempty"`
 	// Suspended hands the chain in.
 	Suspended *SuspendedJobChain `json:"suspended,omitempty"`
+	// LogLength, if not nil, is how many entries the log must have with those of the
+	// item: else it is refused. It is for an RM that computed the item from the log,
+	// which may have grown meanwhile, and never on the wire.
+	LogLength *uint64 `json:"-"`
 }
 
 // ReportAnswer is the RM's answer to a report: every item not refused is durable.

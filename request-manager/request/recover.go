@@ -22,6 +22,8 @@ const (
 	// many job logs are replayed at a time.
 	maxRecoverBatch = 50
 	maxReplays      = 4
+	// recoverTries is how often a request is tried whose log grows meanwhile.
+	recoverTries = 3
 	// asideFor is how long a request that cannot be recovered is left alone.
 	asideFor = time.Minute
 	// maxBuried is how many dead runners are remembered.
@@ -275,7 +277,12 @@ func (r *recoverer) recoverBatch(ctx context.Context, held []store.Held, why str
 	}
 	switch {
 	case err == nil:
-		refused := refusedIDs(answer.Refused) // somebody else was first
+		refused := refusedIDs(answer.Refused)
+		for _, h := range held {
+			if refused[h.RequestID] { // somebody else was first, or its log has grown
+				singly = append(singly, h)
+			}
+		}
 		for _, item := range report.Items {
 			if !refused[item.RequestID] {
 				r.m.log.Info("request recovered", "request", item.RequestID, "epoch", item.Epoch, "why", why, "final", item.Final)
@@ -303,13 +310,22 @@ func (r *recoverer) recoverOne(ctx context.Context, h store.Held, why string) bo
 		return false
 	}
 	log := r.m.log.With("request", h.RequestID, "epoch", h.Epoch, "runner", h.RunnerID)
-	item, err := r.recovered(ctx, h, why)
-	if err == nil {
-		err = r.m.report(ctx, item)
+	var item proto.ReportItem
+	var err error
+	for range recoverTries {
+		if item, err = r.recovered(ctx, h, why); err == nil {
+			err = r.m.report(ctx, item)
+		}
+		if err == nil || proto.ErrorCode(err) != proto.CodeConflict {
+			break
+		}
+		if now, err := r.m.store.Request(ctx, h.RequestID); err == nil && (now.State != proto.StateRunning || now.Epoch != h.Epoch) {
+			return true // somebody else was first
+		}
 	}
 	switch proto.ErrorCode(err) {
 	case proto.CodeConflict:
-		return true // somebody else was first
+		return false // its log grows still
 	case proto.CodeUnavailable:
 		if ctx.Err() == nil {
 			log.Warn("cannot recover the request now", "error", err)
@@ -350,5 +366,7 @@ func (r *recoverer) recovered(ctx context.Context, h store.Held, why string) (pr
 	}
 	item.Reason = proto.NewMasker(secrets).Text(item.Reason)
 	item.FinishedJobs = c.FinishedJobs()
+	entries := c.Entries()
+	item.LogLength = &entries // what is on its way from the runner may come first
 	return item, nil
 }

@@ -126,6 +126,7 @@ func (r *report) save(ctx context.Context, items []*reportItem) error {
 		if len(items) == 0 {
 			return nil
 		}
+		var grown *grownError
 		err := r.s.saveItems(ctx, items)
 		if err == nil {
 			return nil
@@ -133,6 +134,8 @@ func (r *report) save(ctx context.Context, items []*reportItem) error {
 		switch class := r.s.dialect.classify(err); {
 		case errors.Is(err, errShort):
 			items, err = r.dropLost(ctx, items)
+		case errors.As(err, &grown):
+			items, err = r.dropGrown(items, grown), nil
 		case class == classDuplicate:
 			items, err = r.dropStored(ctx, items)
 		case class == classData && len(items) > 1:
@@ -167,6 +170,9 @@ func (s *Store) saveItems(ctx context.Context, items []*reportItem) error {
 			}
 		}
 		if err := s.insertRows(ctx, t, insertEntry, rows); err != nil {
+			return err
+		}
+		if err := t.checkLogs(ctx, items); err != nil {
 			return err
 		}
 		return t.insertSJCs(ctx, suspended)

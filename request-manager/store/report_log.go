@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// grownError says how many entries the logs of some requests have, which are not
+// as many as their items were computed from.
+type grownError struct {
+	lengths map[string]uint64 // by request id
+}
+
+func (e *grownError) Error() string {
+	return fmt.Sprintf("the logs of %d requests have grown", len(e.lengths))
+}
+
+// checkLogs returns a grownError for the items whose log has not the length that
+// they ask for. The rows of their requests have been updated, so that nobody else
+// adds to their logs now.
+func (t *tx) checkLogs(ctx context.Context, items []*reportItem) error {
+	want := map[string]uint64{}
+	var ids []string
+	for _, it := range items {
+		if it.LogLength != nil {
+			ids = append(ids, it.RequestID)
+			want[it.RequestID] = *it.LogLength
+		}
+	}
+	grown := &grownError{map[string]uint64{}}
+	err := chunks(ids, func(ids []string) error {
+		has := map[string]uint64{}
+		err := t.s.q("SELECT request_id, MAX(seq) + 1 FROM job_log WHERE request_id IN ").ids(ids).add(" GROUP BY request_id").
+			rows(ctx, t, func(scan func(...any) error) error {
+				var id string
+				var n uint64
+				err := scan(&id, &n)
+				has[id] = n
+				return err
+			})
+		for _, id := range ids {
+			if has[id] != want[id] {
+				grown.lengths[id] = has[id]
+			}
+		}
+		return err
+	})
+	if err == nil && len(grown.lengths) > 0 {
+		return grown
+	}
+	return err
+}
+
+// dropGrown takes out and refuses the items whose logs have grown.
+func (r *report) dropGrown(items []*reportItem, grown *grownError) []*reportItem {
+	var live []*reportItem
+	for _, it := range items {
+		if n, ok := grown.lengths[it.RequestID]; ok {
+			r.refuse(it.ReportItem, "the log has %d entries now, not %d", n, *it.LogLength)
+		} else {
+			live = append(live, it)
+		}
+	}
+	return live
+}
