@@ -46,10 +46,7 @@ func (p *program) ask(ctx context.Context, tty *os.File, wanted []proto.RequestA
 }
 
 func (p *program) askOne(ctx context.Context, tty *os.File, in *bufio.Reader, a proto.RequestArg) (string, error) {
-	if _, err := fmt.Fprint(p.stderr, question(a)); err != nil {
-		return "", err
-	}
-	text, err := read(ctx, tty, in, a.Secret)
+	text, err := p.read(ctx, tty, in, question(a), a.Secret)
 	switch {
 	case errors.Is(err, io.EOF):
 		p.say("")
@@ -57,9 +54,6 @@ func (p *program) askOne(ctx context.Context, tty *os.File, in *bufio.Reader, a 
 	case err != nil:
 		p.say("")
 		return "", err
-	}
-	if a.Secret {
-		p.say("")
 	}
 	return text, nil
 }
@@ -98,10 +92,10 @@ func enum(values []any) string {
 	return strings.Join(texts, ", ")
 }
 
-// read reads a line from the terminal, without echo if it is secret. When ctx
-// ends it returns at once and leaves the read behind: nothing can interrupt it,
-// and the program ends next.
-func read(ctx context.Context, tty *os.File, in *bufio.Reader, secret bool) (string, error) {
+// read asks for a line on the terminal; a secret one is not shown. When ctx ends
+// it returns at once and leaves the read behind: nothing can interrupt it, and the
+// program ends next.
+func (p *program) read(ctx context.Context, tty *os.File, in *bufio.Reader, prompt string, secret bool) (string, error) {
 	type line struct {
 		text string
 		err  error
@@ -112,16 +106,12 @@ func read(ctx context.Context, tty *os.File, in *bufio.Reader, secret bool) (str
 	}
 	lines := make(chan line, 1)
 	go func() {
+		ask := p.readPlain
 		if secret {
-			b, err := term.ReadPassword(int(tty.Fd()))
-			lines <- line{string(b), err}
-			return
+			ask = p.readSecret
 		}
-		s, err := in.ReadString('\n')
-		if s != "" && errors.Is(err, io.EOF) {
-			err = nil
-		}
-		lines <- line{strings.TrimRight(s, "\r\n"), err}
+		text, err := ask(tty, in, prompt)
+		lines <- line{text, err}
 	}()
 	select {
 	case l := <-lines:
@@ -129,4 +119,30 @@ func read(ctx context.Context, tty *os.File, in *bufio.Reader, secret bool) (str
 	case <-ctx.Done():
 		return "", errors.Join(ctx.Err(), term.Restore(int(tty.Fd()), before))
 	}
+}
+
+func (p *program) readPlain(_ *os.File, in *bufio.Reader, prompt string) (string, error) {
+	if _, err := fmt.Fprint(p.stderr, prompt); err != nil {
+		return "", err
+	}
+	s, err := in.ReadString('\n')
+	if s != "" && errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return strings.TrimRight(s, "\r\n"), err
+}
+
+// readSecret turns the echo off before it asks: whoever answers at once must not
+// be shown.
+func (p *program) readSecret(tty *os.File, _ *bufio.Reader, prompt string) (string, error) {
+	before, err := term.MakeRaw(int(tty.Fd()))
+	if err != nil {
+		return "", err
+	}
+	screen := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{tty, p.stderr}, "")
+	text, err := screen.ReadPassword(prompt)
+	return text, errors.Join(err, term.Restore(int(tty.Fd()), before))
 }
