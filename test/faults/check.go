@@ -41,7 +41,7 @@ func (c *checker) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.requests, err = readRequests(ctx, c.s.db); err != nil {
+	if c.requests, err = readRequests(ctx, c.s.db.look); err != nil {
 		return err
 	}
 	for id, lines := range trace {
@@ -134,7 +134,7 @@ func (c *checker) checkTables(ctx context.Context) error {
 		"ended requests without a reason that are not well": "SELECT COUNT(*) FROM requests WHERE state IN (4, 6) AND reason = ''",
 		"requests without an archived chain":                "SELECT COUNT(*) FROM requests WHERE request_id NOT IN (SELECT request_id FROM request_archives)",
 	} {
-		n, err := count(ctx, c.s.db, query)
+		n, err := count(ctx, c.s.db.look, query)
 		if err != nil {
 			return err
 		}

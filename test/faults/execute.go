@@ -23,8 +23,7 @@ type executor struct {
 
 	mu    sync.Mutex
 	done  []event
-	dbBad []span // when the database was away
-	dbUse bool   // a fault has the database
+	dbUse bool // a fault has the database
 }
 
 // Why a fault is not done.
@@ -40,9 +39,6 @@ type event struct {
 	Ended   time.Time `json:"ended"`
 	Skipped string    `json:"skipped,omitempty"`
 }
-
-// span is a stretch of time.
-type span struct{ from, to time.Time }
 
 // run does faults at their times until ctx ends, and heals everything before it
 // returns.
@@ -204,20 +200,20 @@ func (x *executor) breakDB(ctx context.Context, f fault) error {
 	if !x.claimDB() {
 		return errTaken
 	}
-	bad := span{from: time.Now()}
-	defer x.releaseDB(&bad)
+	defer x.releaseDB()
+	server := x.s.db.target(f.Target)
 	if f.Kind == dbStop {
-		if err := x.s.server.Signal(syscall.SIGSTOP); err != nil {
+		if err := server.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
 		pause(ctx, f.Length)
-		if err := x.s.server.Signal(syscall.SIGCONT); err != nil {
+		if err := server.Signal(syscall.SIGCONT); err != nil {
 			return err
 		}
 	} else {
-		x.s.server.Kill9()
+		server.Kill9()
 		pause(ctx, f.Length)
-		if err := x.s.server.Restart(context.WithoutCancel(ctx)); err != nil {
+		if err := server.Restart(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 	}
@@ -225,6 +221,8 @@ func (x *executor) breakDB(ctx context.Context, f fault) error {
 	return nil
 }
 
+// claimDB takes the database, that is all its servers, for a fault: a cluster that
+// loses two of three has lost its majority for good.
 func (x *executor) claimDB() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -235,12 +233,10 @@ func (x *executor) claimDB() bool {
 	return true
 }
 
-func (x *executor) releaseDB(bad *span) {
+func (x *executor) releaseDB() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.dbUse = false
-	bad.to = time.Now()
-	x.dbBad = append(x.dbBad, *bad)
 }
 
 // keep starts again what ended by itself, as the system that runs a service does.

@@ -30,9 +30,9 @@ func TestTorture(t *testing.T) {
 		}
 		o.seed = n
 	}
-	for _, db := range []string{"sqlite", "mariadb"} {
+	for _, db := range []string{onSQLite, onMariaDB} {
 		t.Run(db, func(t *testing.T) { // one after the other: both are busy
-			if db == "mariadb" && os.Getenv("TREADLE_TEST_MARIADB") != "on" {
+			if db == onMariaDB && os.Getenv("TREADLE_TEST_MARIADB") != "on" {
 				t.Skip("TREADLE_TEST_MARIADB=on runs it on MariaDB as well")
 			}
 			o.db = db
@@ -53,7 +53,7 @@ func TestTorture(t *testing.T) {
 // The same seed gives the same faults, and a longer time only more of them.
 func TestPlanIsAFunctionOfTheSeed(t *testing.T) {
 	t.Parallel()
-	all := topology{rms: 2, jrs: 3, database: true}
+	all := topology{rms: 2, jrs: 3, databases: 1}
 	long := plan(7, all, 30*time.Minute)
 	if again := plan(7, all, 30*time.Minute); !reflect.DeepEqual(again, long) {
 		t.Error("the second plan is another one")

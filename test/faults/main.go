@@ -6,6 +6,7 @@
 //
 //	go run ./test/faults                          10 minutes on a private MariaDB
 //	go run ./test/faults -for 1m -db sqlite       with one Request Manager, on SQLite
+//	go run ./test/faults -db galera               on a cluster of three nodes
 //	go run ./test/faults -seed 7 -plan            only prints the faults of a seed
 //
 // The same seed gives the same faults at the same times. The exit code is 1 if
@@ -45,14 +46,14 @@ type options struct {
 
 func defaults() options {
 	return options{
-		db: "mariadb", length: 10 * time.Minute, seed: 1, rms: 2, jrs: 3, rate: 4, settle: 3 * time.Minute,
+		db: onMariaDB, length: 10 * time.Minute, seed: 1, rms: 2, jrs: 3, rate: 4, settle: 3 * time.Minute,
 		say: func(format string, args ...any) { fmt.Printf(format+"\n", args...) },
 	}
 }
 
 func main() {
 	o := defaults()
-	flag.StringVar(&o.db, "db", o.db, "mariadb or sqlite")
+	flag.StringVar(&o.db, "db", o.db, "mariadb, sqlite, or galera: a cluster of three nodes")
 	flag.DurationVar(&o.length, "for", o.length, "how long there are faults")
 	flag.Uint64Var(&o.seed, "seed", o.seed, "of the faults")
 	flag.IntVar(&o.rms, "rms", o.rms, "Request Managers; on SQLite there is one")

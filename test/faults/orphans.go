@@ -99,12 +99,8 @@ func (c *checker) await(ctx context.Context, ok func() bool) {
 // verbCheck runs `treadle check`, if this Treadle has it.
 func (c *checker) verbCheck(ctx context.Context) {
 	cmd := exec.CommandContext(ctx, c.s.bin, "check")
-	cmd.Env = append(os.Environ(), c.s.marker, "TREADLE_LEASE="+lease.String(), "TREADLE_RESUMER_CLAIM_TIMEOUT="+claimTimeout.String())
-	if c.s.server != nil {
-		cmd.Env = append(cmd.Env, "TREADLE_MYSQL_DSN="+c.s.database)
-	} else {
-		cmd.Env = append(cmd.Env, "TREADLE_SQLITE_PATH="+c.s.database)
-	}
+	cmd.Env = append(os.Environ(), c.s.marker, "TREADLE_LEASE="+lease.String(), "TREADLE_RESUMER_CLAIM_TIMEOUT="+claimTimeout.String(),
+		c.s.db.env(""))
 	out, err := cmd.CombinedOutput()
 	switch exit, ok := errors.AsType[*exec.ExitError](err); {
 	case err == nil:

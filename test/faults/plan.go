@@ -46,8 +46,8 @@ func (f fault) String() string {
 
 // topology is what there is to break.
 type topology struct {
-	rms, jrs int
-	database bool // it is a process of its own
+	rms, jrs  int
+	databases int // servers of the database
 }
 
 // The times of all processes and links: the lease is 5 s, a runner is given up
@@ -98,7 +98,7 @@ func (p *planner) next() fault {
 		if n -= w.weight; n >= 0 {
 			continue
 		}
-		if !p.t.database && (w.kind == dbKill || w.kind == dbStop) {
+		if p.t.databases == 0 && (w.kind == dbKill || w.kind == dbStop) {
 			return p.next()
 		}
 		return p.fault(w.kind)
@@ -122,9 +122,9 @@ func (p *planner) fault(k kind) fault {
 	case rmStop:
 		f.Target, f.Length = p.rm(), p.between(time.Second, 15*time.Second)
 	case dbKill:
-		f.Target, f.Length = "db", p.shortOrLong(10*time.Millisecond, 4*time.Second, 15*time.Second)
+		f.Target, f.Length = p.db(), p.shortOrLong(10*time.Millisecond, 4*time.Second, 15*time.Second)
 	case dbStop:
-		f.Target, f.Length = "db", p.between(500*time.Millisecond, 10*time.Second)
+		f.Target, f.Length = p.db(), p.between(500*time.Millisecond, 10*time.Second)
 	default:
 		f.Target, f.Length = p.link(), p.shortOrLong(500*time.Millisecond, 5*time.Second, 15*time.Second)
 		if k == slow {
@@ -137,10 +137,17 @@ func (p *planner) fault(k kind) fault {
 func (p *planner) jr() string { return fmt.Sprintf("jr%d", 1+p.IntN(p.t.jrs)) }
 func (p *planner) rm() string { return fmt.Sprintf("rm%d", 1+p.IntN(p.t.rms)) }
 
+func (p *planner) db() string {
+	if p.t.databases == 1 {
+		return databaseName(0, 1)
+	}
+	return databaseName(p.IntN(p.t.databases), p.t.databases)
+}
+
 func (p *planner) link() string {
 	n := p.IntN(10)
 	switch {
-	case n < 2 && p.t.database:
+	case n < 2 && p.t.databases > 0:
 		return linkName(p.rm(), "db")
 	case n < 6:
 		return linkName(p.jr(), p.rm())

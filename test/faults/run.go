@@ -13,14 +13,14 @@ import (
 // torture does all of it and returns the report. An error says that the test
 // itself could not be done.
 func torture(ctx context.Context, o options) (*report, error) {
-	switch o.db {
-	case "mariadb":
-	case "sqlite":
-		o.rms = 1
-	default:
-		return nil, fmt.Errorf("no database %q: mariadb or sqlite", o.db)
+	servers, ok := databases[o.db]
+	if !ok {
+		return nil, fmt.Errorf("no database %q: mariadb, sqlite or galera", o.db)
 	}
-	faults := plan(o.seed, topology{rms: o.rms, jrs: o.jrs, database: o.db == "mariadb"}, o.length)
+	if o.db == onSQLite {
+		o.rms = 1
+	}
+	faults := plan(o.seed, topology{rms: o.rms, jrs: o.jrs, databases: servers}, o.length)
 	if o.plan {
 		for _, f := range faults {
 			o.say("%s", f)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	_ "embed" // of lib.sh
 	"errors"
 	"fmt"
@@ -11,15 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
-	_ "modernc.org/sqlite" // to look at a SQLite database from outside
-
-	"github.com/treadle-run/treadle/test/mariadb"
 )
 
 // The times that Treadle is given. Short ones, so that much happens.
@@ -41,10 +34,8 @@ type system struct {
 	dir       string
 	removeDir bool
 	bin       string
-	marker    string          // in the environment of everything that is started
-	server    *mariadb.Server // nil on SQLite
-	database  string          // its DSN, or its path
-	db        *sql.DB         // to look at it, not through a proxy
+	marker    string // in the environment of everything that is started
+	db        *database
 	rms, jrs  []*service
 	http      *http.Client
 
@@ -104,11 +95,12 @@ func build(ctx context.Context, bin string, race bool) error {
 
 // start starts everything and waits until it is ready.
 func (s *system) start(ctx context.Context) error {
-	if err := s.startDB(ctx); err != nil {
+	var err error
+	if s.db, err = startDatabase(ctx, s.o.db, s.dir); err != nil {
 		return err
 	}
 	for i := range s.o.rms {
-		rm, err := s.newRM(fmt.Sprintf("rm%d", i+1))
+		rm, err := s.newRM(i)
 		if err != nil {
 			return err
 		}
@@ -134,34 +126,9 @@ func (s *system) start(ctx context.Context) error {
 	return s.awaitAll(ctx)
 }
 
-func (s *system) startDB(ctx context.Context) (err error) {
-	if s.o.db == "sqlite" {
-		s.database = filepath.Join(s.dir, "treadle.db")
-		s.db, err = sql.Open("sqlite", "file:"+s.database+"?_pragma=busy_timeout(10000)&_pragma=query_only(1)")
-		return err
-	}
-	if s.server, err = mariadb.Start(ctx, mariadb.Options{}); err != nil {
-		return err
-	}
-	if s.database, err = s.server.NewDatabase(ctx); err != nil {
-		return err
-	}
-	cfg, err := mysql.ParseDSN(s.database)
-	if err != nil {
-		return err
-	}
-	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 5*time.Second, 5*time.Second
-	cfg.Logger = &mysql.NopLogger{} // that the server is killed is no news
-	connector, err := mysql.NewConnector(cfg)
-	if err != nil {
-		return err
-	}
-	s.db = sql.OpenDB(connector)
-	return nil
-}
-
 // newRM makes a manager with a proxy to its database.
-func (s *system) newRM(name string) (*service, error) {
+func (s *system) newRM(number int) (*service, error) {
+	name := fmt.Sprintf("rm%d", number+1)
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
@@ -178,15 +145,15 @@ func (s *system) newRM(name string) (*service, error) {
 		"TREADLE_RESUMER_CLAIM_TIMEOUT=" + claimTimeout.String(),
 		"TREADLE_RUNNER_TRIES=3", "TREADLE_RUNNER_RETRY_WAIT=1s",
 	}
-	database := "TREADLE_SQLITE_PATH=" + s.database
-	if s.server != nil {
-		p, err := s.proxy(fixed(route{s.link(name, "db"), s.server.Addr()}))
+	front := ""
+	if routes := s.db.routes(s, name, number); len(routes) > 0 {
+		p, err := s.proxy(func(net.Addr) []route { return routes })
 		if err != nil {
 			return nil, err
 		}
-		database = "TREADLE_MYSQL_DSN=" + strings.Replace(s.database, s.server.Addr(), p.addr(), 1)
+		front = p.addr()
 	}
-	rm.env = func() []string { return append(env, database) }
+	rm.env = func() []string { return append(env, s.db.env(front)) }
 	return rm, nil
 }
 
@@ -263,11 +230,7 @@ func (s *system) stop() {
 		p.stop()
 	}
 	if s.db != nil {
-		_ = s.db.Close() // it only reads
-	}
-	if s.server != nil {
-		_ = s.server.Signal(syscall.SIGCONT)
-		s.server.Stop()
+		s.db.close()
 	}
 	s.http.CloseIdleConnections()
 	if s.removeDir {

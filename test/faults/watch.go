@@ -21,7 +21,7 @@ type openRequest struct {
 func (s *system) openRequests(ctx context.Context) (map[string]openRequest, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	rows, err := s.db.QueryContext(ctx, "SELECT request_id, state, epoch, updated_at, COALESCE(jr_url, '') FROM requests WHERE state IN (1, 2, 7)")
+	rows, err := s.db.look.QueryContext(ctx, "SELECT request_id, state, epoch, updated_at, COALESCE(jr_url, '') FROM requests WHERE state IN (1, 2, 7)")
 	if err != nil {
 		return nil, err
 	}
