@@ -292,7 +292,7 @@ func TestAfterItsLeaseARunnerIsAnotherOne(t *testing.T) {
 			t.Fatalf("after its lease the runner is %q, and was %q", last.ID, id)
 		}
 		late := h.Start(t.Context(), proto.HandOver{RunnerID: id, Epoch: 1}, chainOf("r2", "a"))
-		errorCode(t, late, proto.CodeUnavailable)
+		errorCode(t, late, proto.CodeNotFound)
 		if err := h.Start(t.Context(), proto.HandOver{RunnerID: beats[len(beats)-1].ID, Epoch: 1}, chainOf("r3", "a")); err != nil {
 			t.Error(err)
 		}

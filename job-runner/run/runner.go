@@ -262,7 +262,7 @@ func (r *Runner) mayTakeLocked(id string, h proto.HandOver) (taken bool, err err
 	case !r.accepting || r.draining || !r.heartbeat.leased():
 		return false, notTaking(id)
 	case h.RunnerID != "" && h.RunnerID != r.heartbeat.id():
-		return false, proto.Errorf(proto.CodeUnavailable, "the request is for runner %s, and this is %s", h.RunnerID, r.heartbeat.id()).ForRequest(id)
+		return false, proto.Errorf(proto.CodeNotFound, "the request is for runner %s, and this is %s", h.RunnerID, r.heartbeat.id()).ForRequest(id)
 	case r.cfg.Self.Capacity > 0 && uint(len(r.chains)) >= r.cfg.Self.Capacity:
 		return false, proto.Errorf(proto.CodeUnavailable, "this runner is full: it has %d job chains", len(r.chains)).ForRequest(id)
 	}

@@ -158,13 +158,13 @@ func (m *Manager) deliver(ctx context.Context, runner proto.Runner, send func(co
 	for try := 1; ; try++ {
 		err = m.sendOnce(ctx, send)
 		outcome = deliveryOf(err)
-		if outcome == refused && unanswered && isUnsent(err) {
+		if outcome == refused && unanswered && (isUnsent(err) || isAnother(err)) {
 			outcome = unknown // this try did not get there, but an earlier one may have
 		}
 		if outcome == unknown || outcome == refused && !isUnfit(err) {
 			m.fleet.suspect(runner.ID)
 		}
-		if outcome != unknown || try >= m.cfg.RunnerTries {
+		if outcome != unknown || try >= m.cfg.RunnerTries || isAnother(err) {
 			return outcome, err
 		}
 		unanswered = true

@@ -171,6 +171,34 @@ func TestARequestIsNotSentAgainToWhoTookTheAddress(t *testing.T) {
 	})
 }
 
+// The first try may have arrived, and the second found another process, of which
+// the manager had not heard yet: what the first one ran must not be forgotten.
+func TestARequestThatMayHaveArrivedAtAnotherProcessIsRecovered(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		tries := 0
+		w.answers(func(_ context.Context, s sending) error {
+			switch tries++; {
+			case s.epoch > 1:
+				return nil
+			case tries == 1:
+				return errNoAnswer
+			}
+			return proto.Errorf(proto.CodeNotFound, "the request is for runner jr-1, and this is jr-2")
+		})
+		m := w.manager()
+		w.run(m)
+		w.runner(m, "jr-1", "http://jr-1")
+		id := w.create(m, "charge")
+		after(30 * time.Second)
+		s := "start at http://jr-1 epoch 1"
+		w.wantSent(id, s, s)
+		if r := w.want(id, proto.StateRunning); r.Epoch != 1 {
+			w.t.Errorf("it was given to another runner, under epoch %d", r.Epoch)
+		}
+	})
+}
+
 func TestNothingGoesToARunnerWhoseAddressWasTaken(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {

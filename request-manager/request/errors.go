@@ -65,6 +65,12 @@ func isUnsent(err error) bool {
 	return ok && op.Op == "dial"
 }
 
+// isAnother reports whether who answered is not the runner that was meant.
+func isAnother(err error) bool {
+	e, ok := errors.AsType[*proto.Error](err)
+	return ok && e.Err == nil && e.Code == proto.CodeNotFound
+}
+
 // isUnfit reports whether a runner refused because of what was sent: it will be the
 // same with any other runner, and at any other time.
 func isUnfit(err error) bool {
