@@ -51,6 +51,11 @@ TORTURE_DB   ?= mariadb
 torture: need ## Kill, freeze and cut off everything under load, and check that nothing is lost or runs twice.
 	$(GO) run ./test/faults -for $(TORTURE_FOR) -seed $(TORTURE_SEED) -db $(TORTURE_DB)
 
+.PHONY: torture-galera
+torture-galera: need ## The same on a Galera cluster of three nodes.
+	@scripts/need.sh rsync rsync
+	$(GO) run ./test/faults -for $(TORTURE_FOR) -seed $(TORTURE_SEED) -db galera
+
 .PHONY: bench
 bench: need ## Run the Go benchmarks and the load tests.
 	$(GO) test -run '^$$' -bench . -benchmem ./...
