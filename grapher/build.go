@@ -17,6 +17,11 @@ const emptyPerJob = 10
 // fill the memory long before the jobs reach their limit.
 const maxCopied = 20_000_000
 
+// maxText is the most bytes of text that the args of all jobs of a chain may have
+// together. In memory they share a text that all of them get, but the chain is
+// written out to be stored and sent, with every text in full.
+const maxText = 128 << 20
+
 // Build makes the job chain of a request. Args are complete: what the caller
 // gave, with defaults and statics, as RequestArgs returns them. They are not
 // changed. Secrets are values that must not be shown; they go to the chain.
@@ -67,8 +72,10 @@ type builder struct {
 	jobs    int    // made so far
 	empties int    // expansions so far that made no job
 	copied  int    // values copied into args of jobs so far
+	text    int    // bytes of text in args of jobs so far
 
 	maxCopied int
+	maxText   int
 }
 
 func newBuilder(s *Specs, requestID string, secrets []string) *builder {
@@ -79,6 +86,7 @@ func newBuilder(s *Specs, requestID string, secrets []string) *builder {
 		secret:    map[string]bool{},
 		parallel:  map[string]uint{},
 		maxCopied: maxCopied,
+		maxText:   maxText,
 	}
 	for _, text := range secrets {
 		b.addSecret(text)

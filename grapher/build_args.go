@@ -51,18 +51,19 @@ func (b *builder) nodeArgs(s *visit, n *Node, lists [][]any, i int) (proto.Value
 		return args, nil
 	}
 	for k, value := range args {
-		switch value.(type) {
-		case []any, map[string]any:
-			args[k] = b.clone(value)
-		}
+		args[k] = b.clone(value)
 	}
 	if b.copied += len(args); b.copied > b.maxCopied {
 		return nil, b.fail(s, n, nil, "the args of all jobs together have more than %d values: give long lists to fewer jobs", b.maxCopied)
 	}
+	if b.text > b.maxText {
+		return nil, b.fail(s, n, nil, "the args of all jobs together have more than %d bytes of text: give long texts to fewer jobs", b.maxText)
+	}
 	return args, nil
 }
 
-// clone returns a deep copy of a list or object, and counts its values.
+// clone returns a value, lists and objects as deep copies, and counts their
+// values and the bytes of texts.
 func (b *builder) clone(x any) any {
 	switch x := x.(type) {
 	case []any:
@@ -79,6 +80,8 @@ func (b *builder) clone(x any) any {
 		}
 		b.copied += len(x)
 		return out
+	case string:
+		b.text += len(x)
 	}
 	return x
 }

@@ -216,6 +216,40 @@ func TestTooManyArgsEndBuild(t *testing.T) {
 	}
 }
 
+// A chain is stored and sent with every text in full, though jobs share it in memory.
+func TestTooMuchTextEndsBuild(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]any{
+		"text":    strings.Repeat("x", 100),
+		"in list": []any{strings.Repeat("x", 50), map[string]any{"k": strings.Repeat("x", 50)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			specs := newSpecs(seq("main", jobNode("a", "noop", each("l:x"), given("long"))))
+			build := func(jobs int) (*builder, error) {
+				b := newBuilder(specs, "req", nil)
+				b.maxText = 1000
+				l := make([]any, jobs)
+				for i := range l {
+					l[i] = int64(i)
+				}
+				return b, b.request(t.Context(), specs.Sequences["main"], proto.Values{"l": l, "long": value})
+			}
+			b, err := build(40)
+			want := "the args of all jobs together have more than 1000 bytes of text: give long texts to fewer jobs"
+			if proto.ErrorCode(err) != proto.CodeUnprocessable || !strings.Contains(err.Error(), want) {
+				t.Errorf("100 bytes for each of 40 jobs = %v, want: %s", err, want)
+			}
+			if b.jobs > 10 {
+				t.Errorf("%d jobs were made before the error, want at most 10", b.jobs)
+			}
+			if _, err := build(10); err != nil {
+				t.Errorf("within the limit = %v", err)
+			}
+		})
+	}
+}
+
 func TestPanicIsTheCause(t *testing.T) {
 	t.Parallel()
 	specs := newSpecs(seq("main", jobNode("a", "panics", given("text"))))
