@@ -34,6 +34,15 @@ test: need lint vet ## Run everything: linters, tests with -race, SQLite and Mar
 test-short: ## Run the tests that need no database server, without -race.
 	TREADLE_TEST_MARIADB=off $(GO) test -short -timeout 5m ./...
 
+.PHONY: test-mysql
+test-mysql: ## Run the store suite and the end-to-end tests on MySQL (needs root on Debian, or TREADLE_TEST_MYSQL_DSN).
+	TREADLE_TEST_MARIADB=off TREADLE_TEST_SLACK=3 scripts/mysql.sh $(GO) test -timeout 20m -run '/(mysql|MySQL)$$' ./request-manager/store ./test/e2e
+
+.PHONY: test-galera
+test-galera: need ## Run the store suite on a Galera cluster of three nodes.
+	@scripts/need.sh rsync rsync
+	TREADLE_TEST_MARIADB=off TREADLE_TEST_GALERA=on $(GO) test -timeout 20m ./test/galera ./request-manager/store
+
 .PHONY: lint
 lint: ## Run the linters.
 	@scripts/golangci-lint.sh $(GOLANGCI_VERSION) $(TOOLS) run ./...

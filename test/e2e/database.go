@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,8 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/go-sql-driver/mysql" // the driver of MariaDB
-	_ "modernc.org/sqlite"             // the driver of SQLite
+	"github.com/go-sql-driver/mysql" // also the driver of MariaDB
+	"github.com/rs/xid"
+	_ "modernc.org/sqlite" // the driver of SQLite
 
 	"github.com/treadle-run/treadle/test/mariadb"
 )
@@ -44,6 +46,34 @@ func newDatabase(t testing.TB, s *mariadb.Server) string {
 		t.Fatal(err)
 	}
 	return dsn
+}
+
+const mysqlEnv = "TREADLE_TEST_MYSQL_DSN"
+
+// newMySQLDatabase returns the DSN of an empty database on the server that was named.
+// It is there until the test has ended.
+func newMySQLDatabase(t testing.TB) string {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(os.Getenv(mysqlEnv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "treadle_" + xid.New().String()
+	admin := func(stmt string) {
+		t.Helper()
+		db, err := sql.Open("mysql", os.Getenv(mysqlEnv))
+		if err == nil {
+			_, err = db.ExecContext(context.Background(), stmt)
+			err = errors.Join(err, db.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin("CREATE DATABASE " + name + " CHARACTER SET utf8mb4")
+	t.Cleanup(func() { admin("DROP DATABASE " + name) })
+	cfg.DBName = name
+	return cfg.FormatDSN()
 }
 
 // NewEnvOnOwnMariaDB returns an environment on a MariaDB server that the test alone

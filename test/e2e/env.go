@@ -15,7 +15,7 @@ import (
 // processes that it starts. They all end with the test.
 type Env struct {
 	t testing.TB
-	// Database is "SQLite" or "MariaDB".
+	// Database is "SQLite", "MariaDB" or "MySQL".
 	Database string
 	// SpecsDir is where Request Managers read specs from. Change it, or what is in
 	// it, before StartRM.
@@ -33,8 +33,9 @@ type Env struct {
 	processes []*Process
 }
 
-// ForEachDB runs f as a parallel subtest on SQLite, and on MariaDB if
-// TREADLE_TEST_MARIADB is on.
+// ForEachDB runs f as a parallel subtest on SQLite, on MariaDB if
+// TREADLE_TEST_MARIADB is on, and on the server whose DSN, without a database, is in
+// TREADLE_TEST_MYSQL_DSN.
 func ForEachDB(t *testing.T, f func(t *testing.T, e *Env)) {
 	t.Helper()
 	t.Run("SQLite", func(t *testing.T) {
@@ -47,10 +48,16 @@ func ForEachDB(t *testing.T, f func(t *testing.T, e *Env)) {
 			f(t, NewEnv(t, "MariaDB"))
 		})
 	}
+	if os.Getenv(mysqlEnv) != "" {
+		t.Run("MySQL", func(t *testing.T) {
+			t.Parallel()
+			f(t, NewEnv(t, "MySQL"))
+		})
+	}
 }
 
-// NewEnv returns an environment with an empty database ("SQLite" or "MariaDB") and
-// no specs.
+// NewEnv returns an environment with an empty database ("SQLite", "MariaDB" or
+// "MySQL") and no specs.
 func NewEnv(t testing.TB, database string) *Env {
 	t.Helper()
 	switch database {
@@ -58,6 +65,8 @@ func NewEnv(t testing.TB, database string) *Env {
 		return newEnv(t, database, "")
 	case "MariaDB":
 		return newEnv(t, database, newDatabase(t, MariaDB(t)))
+	case "MySQL":
+		return newEnv(t, database, newMySQLDatabase(t))
 	}
 	t.Fatalf("no database %q", database)
 	return nil
