@@ -186,6 +186,15 @@ func (f *fleet) suspect(id string) {
 	}
 }
 
+// bury takes in that a runner is dead.
+func (f *fleet) bury(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if x := f.members[id]; x != nil {
+		x.gone = true
+	}
+}
+
 // urls returns the base URLs of runners by id, dead ones included.
 func (f *fleet) urls() map[string]string {
 	f.mu.Lock()

@@ -126,7 +126,7 @@ func (r *recoverer) deadRunners(ctx context.Context, healthySince time.Time) (ma
 	newest := map[string]proto.Runner{}
 	for _, x := range runners {
 		r.findShared(x)
-		if n, ok := newest[x.URL]; !ok || x.StartedAt.After(n.StartedAt) {
+		if n, ok := newest[x.URL]; !ok || !x.StartedAt.Before(n.StartedAt) {
 			newest[x.URL] = x
 		}
 	}
@@ -181,8 +181,9 @@ func (r *recoverer) findShared(x proto.Runner) {
 	}
 }
 
-// addAbsent adds runners that have not been registered for longer than their lease:
-// one that lives registers with its next heartbeat.
+// addAbsent adds runners that hold requests and were given up before, and those
+// that have not been registered for longer than their lease: one that lives
+// registers with its next heartbeat.
 func (r *recoverer) addAbsent(ctx context.Context, runners []proto.Runner, dead map[string]death, healthySince time.Time) error {
 	holders, err := r.m.store.RunnerLoads(ctx)
 	if err != nil {
@@ -190,6 +191,14 @@ func (r *recoverer) addAbsent(ctx context.Context, runners []proto.Runner, dead 
 	}
 	for _, x := range runners {
 		delete(holders, x.ID)
+	}
+	gone, err := r.m.store.GoneRunners(ctx, slices.Collect(maps.Keys(holders)))
+	if err != nil {
+		return err
+	}
+	for _, id := range gone {
+		dead[id] = death{why: "its job runner was given up before"}
+		delete(holders, id)
 	}
 	maps.DeleteFunc(r.absent, func(id string, _ time.Time) bool { return holders[id] == 0 })
 	limit := r.m.cfg.Lease + r.m.cfg.LeaseMargin
@@ -234,6 +243,7 @@ func (r *recoverer) recoverRunner(ctx context.Context, id string, d death) {
 	if d.buried != nil {
 		r.buried[id] = *d.buried
 	}
+	r.m.fleet.bury(id)
 	r.m.log.Info("dead job runner forgotten", "runner", id, "why", d.why, "recovered", len(held))
 }
 

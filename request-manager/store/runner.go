@@ -153,6 +153,19 @@ func (s *Store) RemoveRunner(ctx context.Context, id string) error {
 	})
 }
 
+// GoneRunners returns which of the runners were removed.
+func (s *Store) GoneRunners(ctx context.Context, ids []string) ([]string, error) {
+	var gone []string
+	err := chunks(ids, func(ids []string) error {
+		return s.do(ctx, "runners that are gone", func(ctx context.Context, _ int) error {
+			more, err := s.q("SELECT runner_id FROM job_runners WHERE gone_at IS NOT NULL AND runner_id IN ").ids(ids).strings(ctx, s.read)
+			gone = append(gone, more...)
+			return err
+		})
+	})
+	return gone, err
+}
+
 // PurgeRunners forgets runners that were removed longer ago than that, and returns
 // how many.
 func (s *Store) PurgeRunners(ctx context.Context, age time.Duration) (int, error) {

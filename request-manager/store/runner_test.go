@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +73,11 @@ func TestRunnersRegisterByHeartbeat(t *testing.T) {
 		again.ID = "jr-1.1"
 		if !beat(again) {
 			t.Error("the same process under another id is no longer asked to drain")
+		}
+		gone, err := f.GoneRunners(ctx, []string{"jr-1", "jr-1.1", "jr-2", "jr-3"})
+		slices.Sort(gone)
+		if want := []string{"jr-1", "jr-2"}; err != nil || !slices.Equal(gone, want) {
+			t.Errorf("gone are %v, %v, want %v", gone, err, want)
 		}
 		f.clock.add(time.Hour)
 		for _, want := range []int{2, 0} {
