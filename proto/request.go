@@ -1,6 +1,10 @@
 package proto
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
 
 // Request is something that a user asked for.
 type Request struct {
@@ -53,6 +57,47 @@ type RequestArg struct {
 	Pattern   string `json:"Pattern,omitempty"`
 	// Secret args are shown as SecretMask.
 	Secret bool `json:"Secret,omitempty"`
+}
+
+// plainArg is RequestArg without its methods.
+type plainArg RequestArg
+
+// MarshalJSON writes the values so that their types survive, see Values.
+func (a RequestArg) MarshalJSON() ([]byte, error) {
+	out := struct {
+		plainArg
+		Default json.RawMessage `json:"Default"`
+		Value   json.RawMessage `json:"Value"`
+		Enum    json.RawMessage `json:"Enum,omitempty"`
+	}{plainArg: plainArg(a)}
+	var err error
+	if out.Default, err = EncodeValue(a.Default); err != nil {
+		return nil, fmt.Errorf("default of arg %s: %w", a.Name, err)
+	}
+	if out.Value, err = EncodeValue(a.Value); err != nil {
+		return nil, fmt.Errorf("arg %s: %w", a.Name, err)
+	}
+	if len(a.Enum) > 0 {
+		if out.Enum, err = EncodeValue(a.Enum); err != nil {
+			return nil, fmt.Errorf("enum of arg %s: %w", a.Name, err)
+		}
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (a *RequestArg) UnmarshalJSON(b []byte) error {
+	if err := json.Unmarshal(b, (*plainArg)(a)); err != nil {
+		return err
+	}
+	v, err := DecodeValue(b) // once more, for the types of the values
+	if err != nil {
+		return err
+	}
+	fields, _ := v.(map[string]any)
+	a.Default, a.Value = fields["Default"], fields["Value"]
+	a.Enum, _ = fields["Enum"].([]any)
+	return nil
 }
 
 // SecretMask stands wherever a secret value would.

@@ -2,6 +2,8 @@ package proto
 
 import (
 	"bytes"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,9 +15,25 @@ type Masker struct {
 	replace *strings.Replacer
 }
 
-// NewMasker returns a Masker for the texts of secret values.
+// minSecretLine is the least length of a line of a secret that is masked alone:
+// shorter ones are no secret, such as the braces of a JSON key file.
+const minSecretLine = 8
+
+// minSecretEdge is the least length of a part of a secret that is masked where
+// output was cut.
+const minSecretEdge = 4
+
+// NewMasker returns a Masker for the texts of secret values. Of a secret of
+// several lines, such as a private key, each line is masked, too.
 func NewMasker(secrets []string) Masker {
 	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return s == "" })
+	for _, s := range slices.Clone(secrets) {
+		for line := range strings.Lines(s) {
+			if line = strings.TrimSpace(line); len(line) >= minSecretLine && len(line) < len(s) {
+				secrets = append(secrets, line)
+			}
+		}
+	}
 	if len(secrets) == 0 {
 		return Masker{}
 	}
@@ -36,12 +54,42 @@ func (m Masker) Text(s string) string {
 	return m.replace.Replace(s)
 }
 
-// Bytes returns b with every secret in it masked.
+// Bytes returns b with every secret in it masked, also one that was cut in two
+// where output was too long (see CutNote).
 func (m Masker) Bytes(b []byte) []byte {
+	if m.replace == nil {
+		return b
+	}
 	for _, s := range m.secrets {
 		b = bytes.ReplaceAll(b, []byte(s), []byte(SecretMask))
 	}
-	return b
+	at := cutNote.FindIndex(b)
+	if at == nil {
+		return b
+	}
+	head, note, tail := b[:at[0]], b[at[0]:at[1]], b[at[1]:]
+	for _, s := range m.secrets {
+		for n := len(s) - 1; n >= minSecretEdge; n-- {
+			if cut, ok := bytes.CutSuffix(head, []byte(s[:n])); ok {
+				head = append(slices.Clip(cut), SecretMask...)
+				break
+			}
+		}
+		for n := len(s) - 1; n >= minSecretEdge; n-- {
+			if cut, ok := bytes.CutPrefix(tail, []byte(s[len(s)-n:])); ok {
+				tail = append([]byte(SecretMask), cut...)
+				break
+			}
+		}
+	}
+	return slices.Concat(head, note, tail)
+}
+
+var cutNote = regexp.MustCompile(`\n\[treadle: \d+ bytes are missing here\]\n`)
+
+// CutNote is what stands where the middle of long output was left out.
+func CutNote(missing int64) string {
+	return fmt.Sprintf("\n[treadle: %d bytes are missing here]\n", missing)
 }
 
 // Values returns a copy of v with every secret in it masked, at any depth; v

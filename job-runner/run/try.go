@@ -124,7 +124,7 @@ func clip(b []byte, limit int) []byte {
 	if len(b) <= limit {
 		return b
 	}
-	marker := fmt.Sprintf("\n[... %d bytes cut ...]\n", len(b)-limit)
+	marker := proto.CutNote(int64(len(b) - limit))
 	out := make([]byte, 0, limit+len(marker))
 	out = append(append(out, b[:limit/2]...), marker...)
 	return append(out, b[len(b)-limit/2:]...)

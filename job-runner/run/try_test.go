@@ -69,7 +69,7 @@ func TestHowATryEnds(t *testing.T) {
 		{name: "data that JSON cannot carry", run: returns(job.Result{Data: job.Values{"f": func() {}}}, nil), state: proto.StateFail, says: "job data: "},
 		{name: "endless output", run: returns(job.Result{Stdout: []byte(strings.Repeat("x", 9<<20))}, errors.New(strings.Repeat("y", 1<<20))), state: proto.StateFail, says: "yyy",
 			check: func(t *testing.T, e proto.JobLog) {
-				if len(e.Stdout) > 2<<20+100 || !strings.Contains(e.Stdout, "bytes cut") || len(e.Error) > 65<<10 {
+				if len(e.Stdout) > 2<<20+100 || !strings.Contains(e.Stdout, "bytes are missing here") || len(e.Error) > 65<<10 {
 					t.Errorf("%d bytes of stdout, %d of the error are kept", len(e.Stdout), len(e.Error))
 				}
 			}},

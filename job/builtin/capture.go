@@ -1,8 +1,9 @@
 package builtin
 
 import (
-	"fmt"
 	"unicode/utf8"
+
+	"github.com/treadle-run/treadle/proto"
 )
 
 // maxOutput is how many bytes of stdout and of stderr a try keeps, each.
@@ -60,7 +61,7 @@ func (c *capture) Bytes() []byte {
 	missing := c.total - int64(len(head)) - int64(len(tail))
 	out := make([]byte, 0, len(head)+markerSize+len(tail))
 	out = append(out, head...)
-	out = fmt.Appendf(out, "\n[treadle: %d bytes are missing here]\n", missing)
+	out = append(out, proto.CutNote(missing)...)
 	return append(out, tail...)
 }
 
