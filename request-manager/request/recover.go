@@ -48,7 +48,8 @@ type recoverer struct {
 	aside map[string]time.Time
 	// heard has what was last heard of each runner, and when that was first read, by
 	// the clock of this process: that of the database may be set.
-	heard map[string]heard
+	heard   map[string]heard
+	looking bool // since the registry was read for the first time
 	// buried has runners that were taken for dead because another process registered
 	// at their address. A process that comes back after that shows that both live:
 	// shared has the addresses of such runners, where the rule does not hold.
@@ -63,6 +64,8 @@ type recoverer struct {
 // heard is a heartbeat as the registry had it, and when it was first read.
 type heard struct {
 	beat, at time.Time
+	// live says that the heartbeat came while this manager looked on, not before.
+	live bool
 }
 
 // burial is a process, and the one that took its place.
@@ -94,6 +97,7 @@ func (r *recoverer) run(ctx context.Context) {
 		if err != nil {
 			healthySince = time.Time{}
 			clear(r.heard)
+			r.looking = false
 			if ctx.Err() == nil {
 				r.m.log.Warn("cannot look for dead runners", "error", err)
 			}
@@ -134,15 +138,17 @@ func (r *recoverer) deadRunners(ctx context.Context, healthySince time.Time) (ma
 	dead := map[string]death{}
 	for _, x := range runners {
 		switch n := newest[x.URL]; {
-		case n.ID != x.ID && nameOf(n) == nameOf(x):
+		case n.ID == x.ID || !r.succeeds(n, x):
+			if silent[x.ID] > limit {
+				dead[x.ID] = death{why: fmt.Sprintf("its job runner has not been heard of for %s", silent[x.ID].Round(time.Second))}
+			}
+		case nameOf(n) == nameOf(x):
 			dead[x.ID] = death{why: "its job runner lost its lease and has registered again"}
-		case n.ID != x.ID && !r.shared[x.URL]:
+		default:
 			dead[x.ID] = death{
 				fmt.Sprintf("another process (%d on %s) is at the address of its job runner", n.PID, n.Host),
 				&burial{x.URL, nameOf(x), nameOf(n)},
 			}
-		case silent[x.ID] > limit:
-			dead[x.ID] = death{why: fmt.Sprintf("its job runner has not been heard of for %s", silent[x.ID].Round(time.Second))}
 		}
 	}
 	return dead, r.addAbsent(ctx, runners, dead, healthySince)
@@ -151,10 +157,12 @@ func (r *recoverer) deadRunners(ctx context.Context, healthySince time.Time) (ma
 // listen returns for how long nothing new was heard of each runner, as of begun.
 func (r *recoverer) listen(runners []proto.Runner, begun time.Time) map[string]time.Duration {
 	silent := make(map[string]time.Duration, len(runners))
+	looking := r.looking
+	r.looking = true
 	for _, x := range runners {
 		last, ok := r.heard[x.ID]
 		if !ok || !last.beat.Equal(x.HeartbeatAt) {
-			r.heard[x.ID] = heard{x.HeartbeatAt, time.Now()}
+			r.heard[x.ID] = heard{x.HeartbeatAt, time.Now(), ok || looking}
 			continue
 		}
 		silent[x.ID] = begun.Sub(last.at)
@@ -163,6 +171,14 @@ func (r *recoverer) listen(runners []proto.Runner, begun time.Time) map[string]t
 		return !slices.ContainsFunc(runners, func(x proto.Runner) bool { return x.ID == id })
 	})
 	return silent
+}
+
+// succeeds reports whether the newer runner has taken the place of the other one
+// for certain: this manager has heard of it, and not of the other one since. When
+// each registered says the clock of the database, which may be set.
+func (r *recoverer) succeeds(newer, x proto.Runner) bool {
+	n := r.heard[newer.ID]
+	return n.live && !n.at.Before(r.heard[x.ID].at) && (nameOf(newer) == nameOf(x) || !r.shared[x.URL])
 }
 
 // findShared notices a process that is back at an address although another one
