@@ -29,6 +29,7 @@ var mayWarn = map[string]bool{"unknown-field": true, "parallel-sets": true}
 
 // checks is the table of all checks, in the order in which docs show them.
 var checks = []check{
+	{Check: Check{"unreadable", SeverityError, "The file or directory cannot be read, or is a link to nothing, a pipe or a device."}},
 	{Check: Check{"yaml", SeverityError, "The file is not YAML."}},
 	{Check: Check{"file-size", SeverityError, "The file has more than 4 MiB."}},
 	{Check: Check{"alias-bomb", SeverityError, "Aliases make the file larger by more than 100,000 values, or refer to what they stand in."}},

@@ -2,8 +2,10 @@ package grapher
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -32,21 +34,22 @@ type Options struct {
 // or .yml, in any case, in all subdirectories. It follows symbolic links, and
 // reads a file once even if it is there by several names.
 //
-// The error is one of reading: dir or a file cannot be read. What is wrong in the
-// files is in the problems; if one of them is an error, the specs are nil.
+// The error is that dir itself cannot be read. What is wrong with the files, also
+// that one cannot be read, is in the problems; if one of them is an error, the
+// specs are nil.
 func Load(dir string, o Options) (*Specs, Problems, error) {
 	l := newLoader(o)
-	w := walker{dirs: map[string]bool{}, files: map[string]bool{}}
+	w := walker{dirs: map[string]bool{}, files: map[string]bool{}, bad: map[string]error{}}
 	if err := w.walk(dir, ""); err != nil {
 		return nil, nil, fmt.Errorf("specs directory: %w", err)
 	}
 	slices.Sort(w.found)
-	read := func(name string) ([]byte, error) {
+	l.decode(w.found, func(name string) ([]byte, error) {
+		if err := w.bad[name]; err != nil {
+			return nil, err
+		}
 		return readFile(filepath.Join(dir, filepath.FromSlash(name)), l.limits.FileSize)
-	}
-	if err := l.decode(w.found, read); err != nil {
-		return nil, nil, fmt.Errorf("specs directory: %w", err)
-	}
+	})
 	specs, problems := l.finish()
 	return specs, problems, nil
 }
@@ -56,8 +59,7 @@ func Load(dir string, o Options) (*Specs, Problems, error) {
 func Parse(files map[string][]byte, o Options) (*Specs, Problems) {
 	l := newLoader(o)
 	names := slices.Sorted(maps.Keys(files))
-	// The only error of decode is one of read, and this read has none.
-	_ = l.decode(names, func(name string) ([]byte, error) { return files[name], nil })
+	l.decode(names, func(name string) ([]byte, error) { return files[name], nil })
 	return l.finish()
 }
 
@@ -100,30 +102,36 @@ func (l *Limits) fill() {
 
 // decode reads and decodes the files, several at a time, and adds up what they
 // have in the order of names.
-func (l *loader) decode(names []string, read func(name string) ([]byte, error)) error {
+func (l *loader) decode(names []string, read func(name string) ([]byte, error)) {
 	decoders := make([]*decoder, len(names))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, name := range names {
 		g.Go(func() error {
+			d := newDecoder(name, l.warn)
+			decoders[i] = d
 			b, err := read(name)
 			if err != nil {
-				return err
+				d.report("unreadable", 1, "cannot be read: %v", withoutPath(err))
+				return nil
 			}
-			d := newDecoder(name, l.warn)
 			d.file(b, l.limits.FileSize)
-			decoders[i] = d
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
+	_ = g.Wait() // no function returns an error
 	for _, d := range decoders {
 		l.sequences = append(l.sequences, d.sequences...)
 		l.problems = append(l.problems, d.problems...)
 	}
-	return nil
+}
+
+// withoutPath is the cause of an error of reading: the problem names the file.
+func withoutPath(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
 }
 
 // finish runs the checks that need all files.
@@ -146,8 +154,11 @@ func (l *loader) finish() (*Specs, Problems) {
 type walker struct {
 	dirs, files map[string]bool
 	found       []string
+	bad         map[string]error // of those found, why they cannot be read
 }
 
+// walk finds the files below dir, whose name in problems is rel. The error is
+// that dir itself cannot be read.
 func (w *walker) walk(dir, rel string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -165,8 +176,10 @@ func (w *walker) walk(dir, rel string) error {
 	// hidden directory, and should be shown by the name that people know.
 	slices.SortStableFunc(entries, func(a, b os.DirEntry) int { return hidden(a) - hidden(b) })
 	for _, e := range entries {
-		if err := w.entry(filepath.Join(dir, e.Name()), path.Join(rel, e.Name()), e); err != nil {
-			return err
+		name := path.Join(rel, e.Name())
+		if err := w.entry(filepath.Join(dir, e.Name()), name, e); err != nil {
+			w.found = append(w.found, name)
+			w.bad[name] = err
 		}
 	}
 	return nil
@@ -196,7 +209,7 @@ func (w *walker) entry(file, rel string, e os.DirEntry) error {
 	case !isSpec:
 		return nil
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file", file)
+		return errors.New("it is no regular file")
 	}
 	real, err := filepath.EvalSymlinks(file)
 	if err != nil {

@@ -114,19 +114,56 @@ func TestLoadFollowsLinksOnce(t *testing.T) {
 	}
 }
 
-func TestLoadFailsOnWhatItCannotRead(t *testing.T) {
+// One file that cannot be read hides nothing that is wrong in the others.
+func TestLoadReportsWhatItCannotRead(t *testing.T) {
 	t.Parallel()
-	dangling := write(t, map[string]string{"a.yaml": request("a")})
-	if err := os.Symlink("gone", filepath.Join(dangling, "b.yaml")); err != nil {
+	dir := write(t, map[string]string{"a.yaml": request("a"), "z.yaml": "sequence: {}\n"})
+	for link, target := range map[string]string{"b.yaml": "gone", "c.yaml": "c.yaml", "d.yaml": "/dev/null", "old": "gone"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "e.yml"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	pipe := t.TempDir()
-	if err := syscall.Mkfifo(filepath.Join(pipe, "a.yaml"), 0o644); err != nil {
-		t.Fatal(err)
+	specs, problems, err := Load(dir, Options{})
+	if specs != nil || err != nil {
+		t.Fatalf("Load: %v, %v", specs, err)
 	}
-	file := filepath.Join(write(t, map[string]string{"a.yaml": request("a")}), "a.yaml")
-	for name, dir := range map[string]string{"no directory": filepath.Join(pipe, "gone"), "broken link": dangling, "pipe": pipe, "file": file} {
-		if specs, _, err := Load(dir, Options{}); err == nil || specs != nil {
+	want := `b.yaml:1: error: cannot be read: no such file or directory (unreadable)
+c.yaml:1: error: cannot be read: too many levels of symbolic links (unreadable)
+d.yaml:1: error: cannot be read: it is no regular file (unreadable)
+e.yml:1: error: cannot be read: it is no regular file (unreadable)
+z.yaml:1: error: unknown field ` + "`sequence`, did you mean `sequences`? (unknown-field)\n"
+	if diff := cmp.Diff(want, showProblems(problems)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLoadReportsFilesWithoutPermission(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	dir := write(t, map[string]string{"a.yaml": request("a"), "sub/b.yaml": request("b")})
+	for _, name := range []string{"a.yaml", "sub"} {
+		if err := os.Chmod(filepath.Join(dir, name), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "sub"), 0o755) })
+	_, problems, err := Load(dir, Options{})
+	want := "a.yaml:1: error: cannot be read: permission denied (unreadable)\nsub:1: error: cannot be read: permission denied (unreadable)\n"
+	if diff := cmp.Diff(want, showProblems(problems)); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func TestLoadFailsWithoutADirectory(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"a.yaml": request("a")})
+	for _, name := range []string{"gone", "a.yaml"} {
+		if specs, _, err := Load(filepath.Join(dir, name), Options{}); err == nil || specs != nil {
 			t.Errorf("%s: Load gave %v, %v", name, specs, err)
 		}
 	}
