@@ -53,16 +53,17 @@ func TestTorture(t *testing.T) {
 // The same seed gives the same faults, and a longer time only more of them.
 func TestPlanIsAFunctionOfTheSeed(t *testing.T) {
 	t.Parallel()
+	const gap = 5 * time.Second
 	all := topology{rms: 2, jrs: 3, databases: 1}
-	long := plan(7, all, 30*time.Minute)
-	if again := plan(7, all, 30*time.Minute); !reflect.DeepEqual(again, long) {
+	long := plan(7, all, gap, 30*time.Minute)
+	if again := plan(7, all, gap, 30*time.Minute); !reflect.DeepEqual(again, long) {
 		t.Error("the second plan is another one")
 	}
-	brief := plan(7, all, 5*time.Minute)
+	brief := plan(7, all, gap, 5*time.Minute)
 	if !reflect.DeepEqual(brief, long[:len(brief)]) {
 		t.Error("the shorter plan is not the beginning of the longer one")
 	}
-	if other := plan(8, all, 5*time.Minute); reflect.DeepEqual(brief, other) {
+	if other := plan(8, all, gap, 5*time.Minute); reflect.DeepEqual(brief, other) {
 		t.Error("another seed gives the same plan")
 	}
 	kinds := map[kind]int{}
@@ -74,7 +75,7 @@ func TestPlanIsAFunctionOfTheSeed(t *testing.T) {
 			t.Errorf("no %s in half an hour", w.kind)
 		}
 	}
-	for _, f := range plan(7, topology{rms: 1, jrs: 3}, 30*time.Minute) {
+	for _, f := range plan(7, topology{rms: 1, jrs: 3}, gap, 30*time.Minute) {
 		if f.Target == "db" || f.Target == "rm1>db" || f.Target == "rm2" {
 			t.Errorf("there is no %s", f.Target)
 		}

@@ -32,11 +32,12 @@ type options struct {
 	length   time.Duration // of the time with faults
 	seed     uint64
 	rms, jrs int
-	rate     float64 // requests per second
-	bin      string  // treadle binary; "" builds one
-	race     bool    // build it with the race detector
-	dir      string  // for logs; "" is a temporary one
-	keep     bool    // the directory, also without violations
+	rate     float64       // requests per second
+	gap      time.Duration // at most, from one fault to the next
+	bin      string        // treadle binary; "" builds one
+	race     bool          // build it with the race detector
+	dir      string        // for logs; "" is a temporary one
+	keep     bool          // the directory, also without violations
 	// settle is how long all requests may take to end once everything is well.
 	settle time.Duration
 	plan   bool
@@ -46,7 +47,7 @@ type options struct {
 
 func defaults() options {
 	return options{
-		db: onMariaDB, length: 10 * time.Minute, seed: 1, rms: 2, jrs: 3, rate: 4, settle: 3 * time.Minute,
+		db: onMariaDB, length: 10 * time.Minute, seed: 1, rms: 2, jrs: 3, rate: 4, gap: 5 * time.Second, settle: 3 * time.Minute,
 		say: func(format string, args ...any) { fmt.Printf(format+"\n", args...) },
 	}
 }
@@ -59,6 +60,7 @@ func main() {
 	flag.IntVar(&o.rms, "rms", o.rms, "Request Managers; on SQLite there is one")
 	flag.IntVar(&o.jrs, "jrs", o.jrs, "Job Runners")
 	flag.Float64Var(&o.rate, "rate", o.rate, "requests per second")
+	flag.DurationVar(&o.gap, "gap", o.gap, "at most from one fault to the next; long ones let one be over before the next")
 	flag.StringVar(&o.bin, "bin", "", "treadle binary; default: one is built")
 	flag.BoolVar(&o.race, "race", false, "build it with the race detector")
 	flag.StringVar(&o.dir, "dir", "", "where logs and reports go; default: a temporary directory")

@@ -50,19 +50,13 @@ type topology struct {
 	databases int // servers of the database
 }
 
-// The times of all processes and links: the lease is 5 s, a runner is given up
-// after 10 s.
-const (
-	minGap = 500 * time.Millisecond
-	maxGap = 5 * time.Second
-)
-
-// plan returns the faults of a seed, in order. It is a pure function: a seed
-// gives the same faults always, a longer time only more of them.
-func plan(seed uint64, t topology, length time.Duration) []fault {
+// plan returns the faults of a seed, in order, at most gap from one to the next. It
+// is a pure function: a seed gives the same faults always, a longer time only more
+// of them.
+func plan(seed uint64, t topology, gap, length time.Duration) []fault {
 	p := &planner{rand.New(rand.NewPCG(seed, uint64(t.rms)<<16|uint64(t.jrs)<<8)), t}
 	var faults []fault
-	for at := 3 * time.Second; ; at += p.between(minGap, maxGap) {
+	for at := 3 * time.Second; ; at += p.between(gap/10, gap) {
 		if at >= length {
 			return faults
 		}

@@ -20,7 +20,7 @@ func torture(ctx context.Context, o options) (*report, error) {
 	if o.db == onSQLite {
 		o.rms = 1
 	}
-	faults := plan(o.seed, topology{rms: o.rms, jrs: o.jrs, databases: servers}, o.length)
+	faults := plan(o.seed, topology{rms: o.rms, jrs: o.jrs, databases: servers}, o.gap, o.length)
 	if o.plan {
 		for _, f := range faults {
 			o.say("%s", f)
