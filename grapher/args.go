@@ -70,6 +70,9 @@ func (s *Sequence) requestArgs() []proto.RequestArg {
 // missing, unknown, static or of a value that its spec does not allow, and never
 // has the text of a secret.
 func (s *Specs) RequestArgs(requestType string, given proto.Values) (all proto.Values, list []proto.RequestArg, secrets []string, err error) {
+	if requestType == "" {
+		return nil, nil, nil, proto.Errorf(proto.CodeInvalid, "which request? Type is missing")
+	}
 	seq, ok := s.Sequences[requestType]
 	if !ok || !seq.Request {
 		return nil, nil, nil, proto.Errorf(proto.CodeInvalid, "unknown request type %s%s",

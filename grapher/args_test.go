@@ -111,7 +111,7 @@ func TestRequestArgsRefuses(t *testing.T) {
 	}{
 		{"unknown request", "deploi", nil, "unknown request type `deploi`, did you mean `deploy`?"},
 		{"no request", "inner", nil, "unknown request type `inner`"},
-		{"no name", "", nil, "unknown request type ``"},
+		{"no name", "", nil, "which request? Type is missing"},
 		{"missing", "deploy", proto.Values{"app": nil}, "arg `app` is required, and not given (What to deploy)"},
 		{"unknown", "deploy", proto.Values{"host": "a"}, "arg `host` is unknown, did you mean `hosts`?"},
 		{"unknown, none near", "deploy", proto.Values{"verbosity": "a"}, "arg `verbosity` is unknown: the request takes `app`, `hosts`, `env`, `percent`, `ratio`, `force`, `opts`, `token`, `pin`, `free`"},
@@ -123,6 +123,7 @@ func TestRequestArgsRefuses(t *testing.T) {
 		{"enum", "deploy", proto.Values{"env": "qa"}, "arg `env` must be one of `test`, `prod`, not the string `qa`"},
 		{"int as a string", "deploy", proto.Values{"percent": "10"}, "arg `percent` must be a whole number (int), not the string `10`"},
 		{"int as a fraction", "deploy", proto.Values{"percent": 1.5}, "arg `percent` must be a whole number (int), not 1.5"},
+		{"int with a point", "deploy", proto.Values{"percent": 10.0}, "arg `percent` must be a whole number (int), not 10.0"},
 		{"int enum", "deploy", proto.Values{"percent": int64(11)}, "arg `percent` must be one of `1`, `10`, `100`, not 11"},
 		{"float", "deploy", proto.Values{"ratio": true}, "arg `ratio` must be a number (float), not true"},
 		{"bool", "deploy", proto.Values{"force": "true"}, "arg `force` must be true or false (bool), not the string `true`"},

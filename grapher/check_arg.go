@@ -2,7 +2,6 @@ package grapher
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -43,7 +42,7 @@ func checkMissingDefault(p *pass, s *Sequence) {
 func checkArgRules(p *pass, s *Sequence) {
 	for _, list := range s.Args.lists() {
 		for _, a := range list {
-			if a.fields.has("enum") && len(a.Enum) == 0 && !p.failedAt(s, a.fields.line("enum", a.Line)) {
+			if a.fields.has("enum") && len(a.Enum) == 0 && !a.badEnum && !p.failedAt(s, a.fields.line("enum", a.Line)) {
 				p.problem(a.fields.line("enum", a.Line), "`enum` of %s is empty: no value would be allowed", quote(a.Name))
 			}
 			if a.Pattern != "" && a.Type != "" && a.Type != "string" {
@@ -127,8 +126,8 @@ func (a *Arg) choices() string {
 
 // show says what a value is, without its text if it is secret.
 func (a *Arg) show(x any) string {
-	kind := "the string "
-	switch x := x.(type) {
+	kind, text := "the string ", proto.Text(x)
+	switch x.(type) {
 	case nil:
 		return "null"
 	case []any:
@@ -139,15 +138,15 @@ func (a *Arg) show(x any) string {
 		kind = ""
 	case float64:
 		kind = ""
-		if x == math.Trunc(x) && a.Type == "int" {
-			kind = "the fraction "
+		if a.Type == "int" && !strings.ContainsAny(text, ".e") {
+			text += ".0" // what was given had a point: "not 2" would puzzle
 		}
 	}
 	if a.Secret {
 		return "the secret that is given"
 	}
 	if kind == "" {
-		return plain(proto.Text(x))
+		return plain(text)
 	}
-	return kind + quote(proto.Text(x))
+	return kind + quote(text)
 }

@@ -64,9 +64,6 @@ func checkCollect(p *pass, _ *Sequence, n *Node) {
 }
 
 func checkArgNotSet(p *pass, s *Sequence) {
-	if p.flow == nil {
-		return
-	}
 	var known []string
 	for _, u := range p.flow.unset {
 		p := p.on(s, u.node)
@@ -108,9 +105,6 @@ func (c *checker) provides(s *Sequence) map[string]bool {
 }
 
 func checkParallelSets(p *pass, s *Sequence) {
-	if p.flow == nil {
-		return
-	}
 	for _, c := range p.flow.conflicts {
 		p.on(s, c.node).problem(c.set.Line, "node %s sets arg %s too, and the two may run in parallel: make one depend on the other, or set another name with `as`",
 			quote(c.other.Name), quote(c.set.As))
@@ -126,9 +120,6 @@ func checkRedundantDep(p *pass, s *Sequence) {
 			}
 			seen[dep] = true
 		}
-	}
-	if p.flow == nil {
-		return
 	}
 	for _, r := range p.flow.redundant {
 		p.on(s, r.node).problem(r.node.depLine(r.dep), "dep %s is implied by dep %s: leave it out", quote(r.node.Deps[r.dep]), quote(r.impliedBy))

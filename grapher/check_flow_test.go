@@ -1,5 +1,10 @@
 package grapher
 
+import (
+	"slices"
+	"testing"
+)
+
 const (
 	setsY = "  y: {category: job, type: noop, sets: [{arg: y}]}"
 	usesY = "  use: {category: job, type: noop, args: [{expected: y}], deps: [a]}"
@@ -66,4 +71,21 @@ var badFlows = []badSpec{
 	{check: "redundant-dep", where: "s/d", message: "dep `a` is implied by dep `c`: leave it out",
 		spec: nodes("  a: {category: job, type: noop}", "  b: {category: job, type: noop, deps: [a]}", "  c: {category: job, type: noop, deps: [b]}", "  d: {category: job, type: noop, deps: [a, c]} #!")},
 	{check: "redundant-dep", where: "s/b", message: "dep `a` stands there twice", spec: nodes("  a: {category: job, type: noop}", "  b: {category: job, type: noop, deps: [a, a]} #!")},
+}
+
+// Deps in a circle leave no order; an arg that no node sets is found all the same.
+func TestArgsThatNothingSetsAreFoundWithoutOrder(t *testing.T) {
+	t.Parallel()
+	for _, deps := range []string{"b", "gone"} {
+		_, problems := Parse(map[string][]byte{"a.yaml": []byte(nodes(
+			"  a: {category: job, type: noop, args: [{expected: zz}, {expected: y}, {expected: x}], deps: ["+deps+"]}",
+			"  b: {category: job, type: noop, sets: [{arg: y}], deps: [a]}"))}, Options{})
+		var got []string
+		for _, p := range problems {
+			got = append(got, p.Check+" "+p.Message)
+		}
+		if want := "arg-not-set arg `zz` is not set: it is no arg of the sequence, and no node before sets it"; len(got) != 2 || !slices.Contains(got, want) {
+			t.Errorf("deps on %s: got %q", deps, got)
+		}
+	}
 }

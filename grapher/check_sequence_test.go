@@ -47,6 +47,8 @@ var badSequences = []badSpec{
 
 	{check: "timeout", where: "s", message: "`timeout` is `soon`, which is no duration: write a number with a unit, such as 30s, 5m or 1h30m", spec: sequence("timeout: soon #!", oneNode)},
 	{check: "timeout", where: "s/a", message: "`timeout` is negative: -1s", spec: nodes("  a: {category: job, type: noop, timeout: -1s} #!")},
+	{check: "timeout", where: "s/a", message: "`timeout` must be more than 0; leave it out for none", spec: nodes("  a: {category: job, type: noop, timeout: 0s} #!")},
+	{check: "timeout", where: "s", message: "`timeout` must be more than 0; leave it out for none", spec: sequence("timeout: 0 #!", oneNode)},
 	{check: "timeout", where: "t", message: "`timeout` bounds a whole request, and the sequence is none: put it on the node that calls it, or set `request: true`",
 		spec: sequence("nodes: {a: {category: sequence, type: t}}") + "  t:\n    timeout: 1s #!\n    " + oneNode},
 
@@ -80,6 +82,7 @@ var badArgs = []badSpec{
 	{check: "arg-rules", where: "s", message: "unknown type `integer`: the types are `string`, `int`, `float`, `bool`, `list`, `object`", spec: withArg("required", "{name: x, type: integer}")},
 	{check: "arg-rules", where: "s", message: "unknown type `strng`, did you mean `string`?", spec: withArg("required", "{name: x, type: strng}")},
 	{check: "arg-rules", where: "s", message: "each choice in `enum` of `x` must be a whole number (int), not the text `b`", spec: withArg("required", "{name: x, type: int, enum: [1, b]}")},
+	{check: "arg-rules", where: "s", message: "each choice in `enum` of `x` must be a whole number (int), not the text `a`", spec: withArg("required", "{name: x, type: int, enum: [a, a]}")},
 	{check: "arg-rules", where: "s", message: "`enum` of `x` is empty: no value would be allowed", spec: withArg("required", "{name: x, enum: []}")},
 	{check: "arg-rules", where: "s", message: "`pattern` of `x`: `a(` is no regular expression: error parsing regexp: missing closing ): `a(`", spec: withArg("required", "{name: x, pattern: 'a('}")},
 	{check: "arg-rules", where: "s", message: "`pattern` of `x` needs a string, and the type is int", spec: withArg("required", "{name: x, type: int, pattern: ^a}")},

@@ -67,7 +67,7 @@ var checks = []check{
 	{Check: Check{"collect", SeverityError, "`collect` is there without `each`."}, node: checkCollect},
 	{Check: Check{"retry-wait", SeverityError, "`retryWait` is no duration, or is there without `retry`."}, node: checkRetryWait},
 	{Check: Check{"retry-backoff", SeverityError, "`retryBackoff` or `retryWaitMax` is malformed, or is there without what it acts on."}, node: checkRetryBackoff},
-	{Check: Check{"timeout", SeverityError, "`timeout` is no duration, or stands on a sequence that is no request."}, sequence: checkTimeout},
+	{Check: Check{"timeout", SeverityError, "`timeout` is no duration or not more than 0, or stands on a sequence that is no request."}, sequence: checkTimeout},
 	{Check: Check{"idempotent", SeverityError, "`idempotent` stands on a node that is no job."}, node: checkIdempotent},
 
 	{Check: Check{"acl-role", SeverityError, "An `acl` entry has no role."}, sequence: checkACLRole},
@@ -125,7 +125,7 @@ type checker struct {
 	duplicates []*Sequence
 	nodes      map[string][]*Node         // by name of sequence: its nodes by name
 	called     map[string][]*Node         // by name of sequence: the nodes that call it
-	flow       *flow                      // of the sequence that is being checked; nil if its nodes have no order
+	flow       *flow                      // of the sequence that is being checked
 	callable   []string                   // what a node can call; see names
 	failed     map[Pos]bool               // where decoding found a value of the wrong type
 	provided   map[string]map[string]bool // by name of sequence; see provides
@@ -180,10 +180,11 @@ func (c *checker) run() {
 
 func (c *checker) checkSequence(s *Sequence) {
 	nodes := c.nodes[s.Name]
-	c.flow = nil
 	if g := newGraph(s); g != nil {
 		s.order = g.nodes
 		c.flow = newFlow(s, g)
+	} else {
+		c.flow = newFlowWithoutOrder(nodes, c.provides(s))
 	}
 	p := &pass{checker: c, seq: s}
 	for i := range checks {

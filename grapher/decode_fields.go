@@ -243,7 +243,7 @@ func (d *decoder) integer(e entry) (int64, bool) {
 }
 
 // duration returns a length of time. A value that is none, or that is negative,
-// is reported under the check.
+// is reported under the check; so is a timeout of 0, which would bound nothing.
 func (d *decoder) duration(e entry, check string) proto.Duration {
 	n := deref(e.value)
 	if n.Kind != yaml.ScalarNode {
@@ -258,6 +258,8 @@ func (d *decoder) duration(e entry, check string) proto.Duration {
 		d.report(check, e.line, "%s is %s, which is no duration: write a number with a unit, such as 30s, 5m or 1h30m", quote(e.key), quote(n.Value))
 	case t < 0:
 		d.report(check, e.line, "%s is negative: %s", quote(e.key), plain(n.Value))
+	case t == 0 && check == "timeout":
+		d.report(check, e.line, "%s must be more than 0; leave it out for none", quote(e.key))
 	default:
 		return proto.Duration(t)
 	}

@@ -98,6 +98,7 @@ func (d *decoder) finishArg(a *argDecl) {
 	for _, n := range a.enumNodes {
 		x, err := d.typedValue(n, a.Type)
 		if err != nil {
+			a.badEnum = true
 			d.report("arg-rules", n.Line, "each choice in `enum` of %s %s", quote(a.Name), err)
 			continue
 		}

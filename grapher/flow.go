@@ -66,6 +66,20 @@ func newFlow(s *Sequence, g *nodeGraph) *flow {
 	return f.flow
 }
 
+// newFlowWithoutOrder is newFlow for nodes that have no order, because a dep is
+// unknown or deps go in a circle: all that can be told is which args nothing sets.
+func newFlowWithoutOrder(nodes []*Node, provided map[string]bool) *flow {
+	f := &flow{}
+	for _, n := range nodes {
+		for _, u := range n.uses() {
+			if !provided[u.arg] {
+				f.unset = append(f.unset, u)
+			}
+		}
+	}
+	return f
+}
+
 // argSetter is a node that sets an arg. It is clear once it is found in conflict, so
 // that it is reported once.
 type argSetter struct {

@@ -278,7 +278,7 @@ func TestProblemsComeSortedAndAllAtOnce(t *testing.T) {
 			got = append(got, p.File+" "+p.Check)
 		}
 	}
-	want := []string{"a.yaml unknown-sequence", "a.yaml wrong-type", "b.yaml unknown-dep", "b.yaml wrong-type", "b.yaml wrong-type", "c.yaml yaml"}
+	want := []string{"a.yaml unknown-sequence", "a.yaml wrong-type", "b.yaml arg-not-set", "b.yaml unknown-dep", "b.yaml wrong-type", "b.yaml wrong-type", "c.yaml yaml"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s\n%s", diff, showProblems(problems))
 	}

@@ -85,6 +85,7 @@ type Arg struct {
 
 	pattern    *regexp.Regexp
 	hasDefault bool // has one that could be read as Type
+	badEnum    bool // a choice was refused
 	fields     fields
 }
 
