@@ -189,8 +189,8 @@ func TestCallersMustKnowTheSecret(t *testing.T) {
 	t.Parallel()
 	for path, guarded := range map[string]bool{
 		"POST /api/v1/job-chains": true, "POST /api/v1/job-chains/resume": true, "PUT /api/v1/job-chains/" + someID + "/stop": true,
-		"GET /api/v1/status/running": true, "GET /readyz": true, "GET /metrics": true,
-		"GET /healthz": false, "GET /version": false,
+		"GET /api/v1/status/running": true, "GET /metrics": true,
+		"GET /healthz": false, "GET /readyz": false, "GET /version": false,
 	} {
 		method, path, _ := strings.Cut(path, " ")
 		r := &fakeRunner{}

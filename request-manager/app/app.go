@@ -27,8 +27,10 @@ import (
 )
 
 const (
-	// deliveryTimeout bounds one try to hand a chain to a runner.
+	// deliveryTimeout bounds one try to hand a chain to a runner, a large one aside.
 	deliveryTimeout = 10 * time.Second
+	// callTimeout bounds any call of a runner: what the manager does not bound itself.
+	callTimeout = 10 * time.Minute
 	// shutdownGrace is how long calls may take to end.
 	shutdownGrace = 15 * time.Second
 )
@@ -69,7 +71,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	if err := db.Migrate(ctx); err != nil {
 		return fmt.Errorf("migrating the database: %w", err)
 	}
-	runners := jrclient.New(jrclient.Config{Secret: string(cfg.Cluster.Secret), TLS: jrTLS, Timeout: deliveryTimeout})
+	runners := jrclient.New(jrclient.Config{Secret: string(cfg.Cluster.Secret), TLS: jrTLS, Timeout: callTimeout})
 	defer runners.Close()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -2,7 +2,6 @@ package request
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 
@@ -28,7 +27,7 @@ func (m *Manager) Create(ctx context.Context, c proto.CreateRequest, user, key s
 		return proto.Request{}, err
 	}
 	n.Request.User = user
-	n.IdempotencyKey, n.BodyHash = key, bodyHash(c)
+	n.IdempotencyKey, n.BodyHash = key, m.bodyHash(c)
 	err = m.creator.create(ctx, n)
 	if _, ok := errors.AsType[*store.KeyTakenError](err); ok {
 		r, found, keyErr := m.byKey(ctx, c, user, key)
@@ -107,7 +106,7 @@ func (m *Manager) byKey(ctx context.Context, c proto.CreateRequest, user, key st
 	if err != nil {
 		return r, false, storeError(err, "")
 	}
-	if string(hash) != string(bodyHash(c)) {
+	if string(hash) != string(m.bodyHash(c)) {
 		return r, false, proto.Errorf(proto.CodeConflict,
 			"the Idempotency-Key was used for another request (%s) with another type or other args", id).ForRequest(id)
 	}
@@ -117,14 +116,10 @@ func (m *Manager) byKey(ctx context.Context, c proto.CreateRequest, user, key st
 
 // bodyHash identifies what was asked for. Values write themselves with their
 // keys in order, so that equal args have equal hashes.
-func bodyHash(c proto.CreateRequest) []byte {
+func (m *Manager) bodyHash(c proto.CreateRequest) []byte {
 	args, err := c.Args.MarshalJSON()
 	if err != nil {
 		return nil // cannot be: the args were measured before
 	}
-	h := sha256.New()
-	h.Write([]byte(c.Type))
-	h.Write([]byte{0})
-	h.Write(args)
-	return h.Sum(nil)
+	return m.store.Fingerprint(append([]byte(c.Type+"\x00"), args...))
 }

@@ -131,7 +131,7 @@ func (d *dispatcher) send(ctx context.Context, runner proto.Runner, r pendingReq
 			return
 		}
 	}
-	outcome, err := m.deliver(ctx, runner, func(ctx context.Context) error {
+	outcome, err := m.deliver(ctx, runner, len(body), func(ctx context.Context) error {
 		return m.cfg.Runners.StartChain(ctx, runner, r.id, epoch, body)
 	})
 	switch outcome {
@@ -149,14 +149,19 @@ func (d *dispatcher) send(ctx context.Context, runner proto.Runner, r pendingReq
 	}
 }
 
-// deliver sends something to a runner until it answers: the same runner, the
+// deliveryRate is how many bytes of a chain a runner is expected to take in a
+// second, at the least, beyond the delivery timeout.
+const deliveryRate = 1 << 20
+
+// deliver sends a chain of so many bytes to a runner until it answers: the same runner, the
 // same epoch, so that accepting twice is harmless. If ctx ends, it does not try
 // again.
-func (m *Manager) deliver(ctx context.Context, runner proto.Runner, send func(context.Context) error) (outcome delivery, err error) {
+func (m *Manager) deliver(ctx context.Context, runner proto.Runner, size int, send func(context.Context) error) (outcome delivery, err error) {
 	defer func() { m.fleet.sent(runner.ID, 1, outcome != refused) }()
 	unanswered := false
+	timeout := m.cfg.DeliveryTimeout + time.Duration(size)*time.Second/deliveryRate
 	for try := 1; ; try++ {
-		err = m.sendOnce(ctx, send)
+		err = sendOnce(ctx, timeout, send)
 		outcome = deliveryOf(err)
 		if outcome == refused && unanswered && (isUnsent(err) || isAnother(err)) {
 			outcome = unknown // this try did not get there, but an earlier one may have
@@ -183,8 +188,8 @@ func (m *Manager) deliver(ctx context.Context, runner proto.Runner, send func(co
 	}
 }
 
-func (m *Manager) sendOnce(ctx context.Context, send func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.cfg.DeliveryTimeout)
+func sendOnce(ctx context.Context, timeout time.Duration, send func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	return send(ctx)
 }

@@ -15,6 +15,10 @@ func (c *Config) handOverTime() time.Duration {
 	return time.Duration(c.RunnerTries)*(c.DeliveryTimeout+c.RunnerRetryWait) + 10*time.Second
 }
 
+// deliveryTime is what each job of a chain adds to the time that the chain may be
+// on its way before its runner is told to refuse it.
+const deliveryTime = 500 * time.Microsecond
+
 // forbidden is a chain that a runner was told to refuse, since it does not have it.
 type forbidden struct {
 	runnerID string
@@ -49,7 +53,7 @@ func (r *recoverer) compare(ctx context.Context, runner proto.Runner, held []sto
 	for _, h := range missing {
 		since := now.Sub(h.Since)
 		switch f := r.forbids[h.RequestID]; {
-		case since <= r.m.cfg.HeartbeatTimeout && since >= 0:
+		case since <= r.m.cfg.HeartbeatTimeout+time.Duration(h.TotalJobs)*deliveryTime && since >= 0:
 			// It is about to come.
 		case f.runnerID == runner.ID && f.epoch == h.Epoch && runner.Obeyed >= f.beat,
 			runner.Beat == 0 && since > r.m.cfg.handOverTime():

@@ -116,7 +116,7 @@ func (r *Resumer) resume(ctx context.Context, id string) (bool, error) {
 	epoch := sjc.Epoch + 1
 	r.m.changes.notify(id)
 	log := r.m.log.With("request", id, "runner", runner.ID, "epoch", epoch)
-	outcome, err := r.m.deliver(ctx, runner, func(ctx context.Context) error {
+	outcome, err := r.m.deliver(ctx, runner, len(sjc.Body), func(ctx context.Context) error {
 		return r.m.cfg.Runners.ResumeChain(ctx, runner, id, epoch, sjc.Body)
 	})
 	switch outcome {

@@ -3,9 +3,12 @@ package store
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -41,6 +44,19 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 		return nil, err
 	}
 	return cipher.NewGCM(block)
+}
+
+// Fingerprint identifies a text: equal texts have equal fingerprints. With a
+// secrets key nobody who has the database alone can try out which text it was.
+func (s *Store) Fingerprint(text []byte) []byte {
+	var h hash.Hash
+	if s.cfg.SecretsKey == nil {
+		h = sha256.New()
+	} else {
+		h = hmac.New(sha256.New, append([]byte("fingerprint\x00"), s.cfg.SecretsKey...))
+	}
+	h.Write(text)
+	return h.Sum(nil)
 }
 
 // encodeBlob returns body as it is stored for the request: compressed if that is

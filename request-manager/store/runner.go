@@ -198,6 +198,7 @@ type Held struct {
 	StopRequested bool
 	Since         time.Time // of the last hand-over
 	RunnerID, URL string
+	TotalJobs     uint
 }
 
 // HeldBy returns the requests that are RUNNING on the runner.
@@ -213,7 +214,7 @@ func (s *Store) RunningRequests(ctx context.Context, limit int) ([]Held, error) 
 		proto.StateRunning, limit))
 }
 
-const heldColumns = "request_id, epoch, stop_requested_at IS NOT NULL, handover_at, runner_id, jr_url"
+const heldColumns = "request_id, epoch, stop_requested_at IS NOT NULL, handover_at, runner_id, jr_url, total_jobs"
 
 func (s *Store) held(ctx context.Context, op string, q *query) ([]Held, error) {
 	var out []Held
@@ -223,7 +224,7 @@ func (s *Store) held(ctx context.Context, op string, q *query) ([]Held, error) {
 			var h Held
 			var since sql.NullInt64
 			var runner, url sql.NullString
-			if err := scan(&h.RequestID, &h.Epoch, &h.StopRequested, &since, &runner, &url); err != nil {
+			if err := scan(&h.RequestID, &h.Epoch, &h.StopRequested, &since, &runner, &url, &h.TotalJobs); err != nil {
 				return err
 			}
 			h.Since, h.RunnerID, h.URL = fromMicros(since.Int64), runner.String, url.String

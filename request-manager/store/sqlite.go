@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -40,6 +41,9 @@ func (s *Store) openSQLite(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
+	if err := createPrivate(path); err != nil {
+		return err
+	}
 	var err error
 	if s.write, err = sql.Open("sqlite", sqliteDSN(path, "immediate")); err != nil {
 		return err
@@ -56,6 +60,21 @@ func (s *Store) openSQLite(ctx context.Context) error {
 	s.read.SetMaxOpenConns(sqliteReaders)
 	s.read.SetMaxIdleConns(sqliteReaders)
 	return nil
+}
+
+// createPrivate makes the file of a new database. What SQLite makes beside it has
+// the same rights: args and output of jobs are nobody else's business.
+func createPrivate(path string) error {
+	// Only a new one: to close a file that is open elsewhere in this process would
+	// take away its locks.
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 func sqliteDSN(path, txlock string) string {
