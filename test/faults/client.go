@@ -30,7 +30,7 @@ func (s *system) call(ctx context.Context, method, url, key string, body any) (s
 	if err != nil {
 		return 0, nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // read only
+	defer resp.Body.Close()
 	answer, err = io.ReadAll(resp.Body)
 	return resp.StatusCode, answer, err
 }

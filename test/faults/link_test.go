@@ -25,7 +25,7 @@ func echo(t *testing.T) string {
 				return
 			}
 			go func() {
-				defer c.Close() //nolint:errcheck // the other side notices
+				defer c.Close()
 				_, _ = io.Copy(c, c)
 			}()
 		}
@@ -113,7 +113,7 @@ func TestALoadBalancerGoesOnWithWhatIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close() //nolint:errcheck // the test is over
+	defer c.Close()
 	if err := echoed(c, 10*time.Second); err != nil {
 		t.Error(err)
 	}

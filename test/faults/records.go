@@ -53,7 +53,7 @@ func readRequests(ctx context.Context, db *sql.DB) (map[string]*request, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() //nolint:errcheck // read only
+	defer rows.Close()
 	for rows.Next() {
 		r := &request{}
 		var args []byte
@@ -95,7 +95,7 @@ func readLogs(ctx context.Context, db *sql.DB, requests map[string]*request) err
 	if err != nil {
 		return err
 	}
-	defer rows.Close() //nolint:errcheck // read only
+	defer rows.Close()
 	for rows.Next() {
 		var id string
 		var e entry

@@ -25,7 +25,7 @@ func (s *system) openRequests(ctx context.Context) (map[string]openRequest, erro
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() //nolint:errcheck // read only
+	defer rows.Close()
 	open := map[string]openRequest{}
 	for rows.Next() {
 		var id string
