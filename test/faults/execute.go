@@ -24,7 +24,12 @@ type executor struct {
 	mu    sync.Mutex
 	done  []event
 	dbUse bool // a fault has the database
+	// broken says why the test cannot go on.
+	broken error
 }
+
+// restartTries is how often a server of the database is started again.
+const restartTries = 3
 
 // Why a fault is not done.
 var (
@@ -137,7 +142,7 @@ func (x *executor) restart(ctx context.Context, svc *service, f fault) error {
 
 // freeze stops a process and lets it go on.
 func (x *executor) freeze(ctx context.Context, svc *service, f fault) error {
-	if f.Length > leaseEnd {
+	if f.Length > x.s.o.leaseEnd() {
 		x.watch.follow("jr-stop beyond its lease", time.Now(), x.watch.held(ctx, svc.baseURL()))
 	}
 	if err := svc.signal(syscall.SIGSTOP); err != nil {
@@ -213,12 +218,28 @@ func (x *executor) breakDB(ctx context.Context, f fault) error {
 	} else {
 		server.Kill9()
 		pause(ctx, f.Length)
-		if err := server.Restart(context.WithoutCancel(ctx)); err != nil {
+		if err := x.restartDB(ctx, server); err != nil {
 			return err
 		}
 	}
 	x.watch.followAll(ctx, f.Kind)
 	return nil
+}
+
+// restartDB starts a server again; a node of a cluster that is busy may need more
+// than one try.
+func (x *executor) restartDB(ctx context.Context, s server) error {
+	var err error
+	for range restartTries {
+		if err = s.Restart(context.WithoutCancel(ctx)); err == nil {
+			return nil
+		}
+		x.s.o.say("%s the database does not start: %.200s", x.s.at(x.began), err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.broken = fmt.Errorf("the database does not start: %w", err)
+	return x.broken
 }
 
 // claimDB takes the database, that is all its servers, for a fault: a cluster that

@@ -99,7 +99,7 @@ func (c *checker) await(ctx context.Context, ok func() bool) {
 // verbCheck runs `treadle check`, if this Treadle has it.
 func (c *checker) verbCheck(ctx context.Context) {
 	cmd := exec.CommandContext(ctx, c.s.bin, "check")
-	cmd.Env = append(os.Environ(), c.s.marker, "TREADLE_LEASE="+lease.String(), "TREADLE_RESUMER_CLAIM_TIMEOUT="+claimTimeout.String(),
+	cmd.Env = append(os.Environ(), c.s.marker, "TREADLE_LEASE="+c.s.o.lease().String(), "TREADLE_RESUMER_CLAIM_TIMEOUT="+claimTimeout.String(),
 		c.s.db.env(""))
 	out, err := cmd.CombinedOutput()
 	switch exit, ok := errors.AsType[*exec.ExitError](err); {

@@ -70,6 +70,9 @@ func (s *system) torture(ctx context.Context, faults []fault) (*report, error) {
 	faulty.Go(func() { x.run(loading, faults) })
 	faulty.Wait() // also heals what is still broken
 	clients.Wait()
+	if x.broken != nil {
+		return nil, x.broken
+	}
 	if err := s.startMissing(ctx); err != nil {
 		return nil, err
 	}

@@ -17,12 +17,23 @@ import (
 
 // The times that Treadle is given. Short ones, so that much happens.
 const (
-	lease = 5 * time.Second
-	// leaseEnd is when a runner that is not heard of is given up: after its lease and
-	// the margin that managers have.
-	leaseEnd     = lease + 5*time.Second
+	shortLease = 5 * time.Second
+	// galeraLease is longer than a cluster stands still when it loses a node.
+	galeraLease  = 15 * time.Second
 	claimTimeout = 15 * time.Second
 )
+
+// lease is that of all runners.
+func (o options) lease() time.Duration {
+	if o.db == onGalera {
+		return galeraLease
+	}
+	return shortLease
+}
+
+// leaseEnd is when a runner that is not heard of is given up: after its lease and
+// the margin that managers have.
+func (o options) leaseEnd() time.Duration { return o.lease() + 5*time.Second }
 
 //go:embed lib.sh
 var libScript []byte
@@ -141,7 +152,7 @@ func (s *system) newRM(number int) (*service, error) {
 	env := []string{
 		"TREADLE_SERVER_ADDR=" + addr,
 		"TREADLE_SPECS_DIR=" + filepath.Join(root, "test", "faults", "specs"),
-		"TREADLE_LEASE=" + lease.String(),
+		"TREADLE_LEASE=" + s.o.lease().String(),
 		"TREADLE_RESUMER_CLAIM_TIMEOUT=" + claimTimeout.String(),
 		"TREADLE_RUNNER_TRIES=3", "TREADLE_RUNNER_RETRY_WAIT=1s",
 	}

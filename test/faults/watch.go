@@ -57,9 +57,6 @@ type slowOne struct {
 	Request string        `json:"request"`
 }
 
-// slowAfter is when a recovery took long: the lease, and what Treadle may take.
-const slowAfter = leaseEnd + 5*time.Second
-
 // recovery is a fault whose requests have not all gone on yet.
 type recovery struct {
 	what  string
@@ -99,7 +96,7 @@ func (w *watch) look(open map[string]openRequest) {
 		if len(r.left) == 0 {
 			took := time.Since(r.since)
 			w.times[r.what] = append(w.times[r.what], took)
-			if took > slowAfter {
+			if took > w.s.o.leaseEnd()+5*time.Second { // and what Treadle may take
 				w.slow = append(w.slow, slowOne{r.what, r.since, took, r.last})
 			}
 		} else {
