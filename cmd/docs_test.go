@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -53,5 +54,35 @@ func TestOperatePageHasEveryKey(t *testing.T) {
 	}
 	if d := cmp.Diff(actual(&jrConfig), documented(t, "### Job Runner")); d != "" {
 		t.Errorf("Job Runner (-struct +page):\n%s", d)
+	}
+}
+
+var configExample = regexp.MustCompile("(?s)`([a-z-]+)\\.yaml`:\n\n```yaml\n(.*?)```")
+
+// Whoever takes the examples of the page as they are gets services that start.
+func TestOperatePageHasGoodExamples(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &program{lookup: func(string) (string, bool) { return "", false }}
+	var found []string
+	for _, m := range configExample.FindAllStringSubmatch(string(page), -1) {
+		found = append(found, m[1])
+		path := filepath.Join(t.TempDir(), m[1]+".yaml")
+		writeFile(t, path, m[2])
+		rmConfig, jrConfig := rm.Default(), jr.Default()
+		if m[1] == "request-manager" {
+			err = loadConfig(p, path, &rmConfig)
+		} else {
+			err = loadConfig(p, path, &jrConfig)
+		}
+		if err != nil {
+			t.Errorf("%s.yaml: %v", m[1], err)
+		}
+	}
+	if d := cmp.Diff([]string{"request-manager", "job-runner"}, found); d != "" {
+		t.Errorf("the examples of the page: %s", d)
 	}
 }
