@@ -108,8 +108,12 @@ func takes(least, most int, names string) cobra.PositionalArgs {
 	}
 }
 
-// specOf finds the spec of a request type.
-func specOf(specs []proto.RequestSpec, name string) (proto.RequestSpec, error) {
+// requestsVerbHint says where to find the requests of a Request Manager.
+const requestsVerbHint = "treadle requests lists them"
+
+// specOf finds the spec of a request type. If there is none and none is near, the
+// error goes on with otherwise, which says where they are.
+func specOf(specs []proto.RequestSpec, name, otherwise string) (proto.RequestSpec, error) {
 	names := make([]string, len(specs))
 	for i, s := range specs {
 		if s.Name == name {
@@ -117,7 +121,7 @@ func specOf(specs []proto.RequestSpec, name string) (proto.RequestSpec, error) {
 		}
 		names[i] = s.Name
 	}
-	hint := "; treadle requests lists them"
+	hint := "; " + otherwise
 	if near := nearest(name, names); near != "" {
 		hint = ", did you mean " + near + "?"
 	}

@@ -37,9 +37,12 @@ func (p *program) demo(ctx context.Context, requestType, url string) error {
 	if err != nil {
 		return err
 	}
-	// A request that ended badly has been shown: that is no error of dev.
-	if _, ok := errors.AsType[*exitError](p.wait(ctx, c, r.ID)); ok {
-		return nil
+	// Ctrl-C ends the Request Manager, too: nothing is left to say of the request.
+	if err := p.showToEnd(ctx, c, r.ID); err != nil {
+		if _, ok := errors.AsType[*exitError](err); ok {
+			return nil // it ended badly, and has been shown: that is no error of dev
+		}
+		return err
 	}
 	entries, err := c.JobLog(ctx, r.ID)
 	if err != nil {

@@ -58,7 +58,8 @@ func (p *program) sayProblems(problems grapher.Problems) {
 }
 
 func buildChain(ctx context.Context, specs *grapher.Specs, requestType string, words []string) (*proto.JobChain, error) {
-	spec, err := specOf(specs.Requests(), requestType)
+	requests := specs.Requests()
+	spec, err := specOf(requests, requestType, requestsThere(requests))
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +77,26 @@ func buildChain(ctx context.Context, specs *grapher.Specs, requestType string, w
 	}
 	hideSecrets(jc)
 	return jc, nil
+}
+
+// requestsShown is how many requests an error names.
+const requestsShown = 20
+
+// requestsThere says which requests the specs have: no Request Manager can be
+// asked for those.
+func requestsThere(requests []proto.RequestSpec) string {
+	if len(requests) == 0 {
+		return "no sequence of the specs has request: true"
+	}
+	var names []string
+	for _, r := range requests[:min(len(requests), requestsShown)] {
+		names = append(names, clean(r.Name))
+	}
+	s := "the specs have " + strings.Join(names, ", ")
+	if more := len(requests) - len(names); more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s
 }
 
 // hideSecrets takes everything out of the chain that may have the value of a

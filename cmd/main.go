@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/treadle-run/treadle/internal/supervise"
 	"github.com/treadle-run/treadle/job"
@@ -91,6 +92,9 @@ func badCommandLine(root *cobra.Command, args []string, err error) error {
 			return usageErrorf("there is no verb %q, did you mean %s?", args[0], near)
 		}
 		return usageErrorf("there is no verb %q; treadle help lists them", args[0])
+	}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok && bad.GetFlag().Value.Type() == "uint" {
+		return usageErrorf("--%s must be a whole number from 0 on, not %q", bad.GetFlag().Name, bad.GetValue())
 	}
 	return usageErrorf("%w; see treadle help", err)
 }

@@ -73,7 +73,7 @@ func (p *program) requestHelp(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	spec, err := specOf(specs, name)
+	spec, err := specOf(specs, name, requestsVerbHint)
 	if err != nil {
 		return err
 	}

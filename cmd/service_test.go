@@ -5,7 +5,9 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -122,12 +124,47 @@ func TestDevRunsARequestAndGoesOnWithTheSameData(t *testing.T) {
 			t.Errorf("a busy port: exit code %d", busy.code)
 		}
 		has(t, "a busy port", busy.stderr, "treadle: "+addr+" is in use", "--listen")
+		twice := (&fake{}).treadleWith(t.Context(), nil, "", "dev", "--listen", freeAddr(t), "--data", data, "--specs", "../specs")
+		if twice.code != 1 {
+			t.Errorf("a second one on the same data: exit code %d", twice.code)
+		}
+		has(t, "a second one on the same data", twice.stderr, fmt.Sprintf("treadle: %s is in use by another treadle dev (pid %d)", data, os.Getpid()))
 		cancel()
 		if c := <-code; c != 0 {
 			t.Errorf("ended with %d: %s", c, stderr)
 		}
 		has(t, "stdout", stdout.String(), "COMPLETE after", "Goodbye, world.")
 		has(t, "stderr", stderr.String(), "listens at http://"+addr, "curl -s -X POST http://"+addr+"/api/v1/requests")
+	}
+}
+
+// What a user would do next with the request, they cannot do without this process.
+func TestCtrlCInTheDemoPromisesNothing(t *testing.T) {
+	t.Parallel()
+	specs := t.TempDir()
+	writeFile(t, filepath.Join(specs, "long.yaml"),
+		"sequences: {long: {request: true, nodes: {a: {category: job, type: sleep, args: [{expected: duration, value: 1h}]}}}}\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	said := &lines{await: "RUNNING", found: make(chan struct{})}
+	p := &program{stdin: strings.NewReader(""), stdout: said, stderr: said, registry: builtin.Registry(), now: now,
+		lookup: func(string) (string, bool) { return "", false }}
+	code := make(chan int, 1)
+	go func() {
+		code <- p.run(ctx, []string{"dev", "--listen", freeAddr(t), "--data", filepath.Join(t.TempDir(), "data"), "--specs", specs, "--demo", "long"})
+	}()
+	select {
+	case <-said.found:
+	case c := <-code:
+		t.Fatalf("ended with %d: %s", c, said)
+	}
+	cancel()
+	if c := <-code; c != 0 {
+		t.Errorf("ended with %d: %s", c, said)
+	}
+	for _, never := range []string{"goes on", "treadle watch", "did not go well"} {
+		if strings.Contains(said.String(), never) {
+			t.Errorf("Ctrl-C says %q: %s", never, said)
+		}
 	}
 }
 

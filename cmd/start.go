@@ -60,7 +60,7 @@ func (p *program) start(ctx context.Context, requestType string, words []string,
 	if err != nil {
 		return err
 	}
-	spec, err := specOf(specs, requestType)
+	spec, err := specOf(specs, requestType, requestsVerbHint)
 	if err != nil {
 		return err
 	}
@@ -123,20 +123,26 @@ func (p *program) afterStart(ctx context.Context, c *client.Client, r proto.Requ
 	return p.wait(ctx, c, r.ID)
 }
 
-// wait shows the request until it ends, and returns its result as exit code.
+// wait shows the request until it ends, and returns its result as exit code. The
+// request outlives Ctrl-C.
 func (p *program) wait(ctx context.Context, c *client.Client, id string) error {
+	err := p.showToEnd(ctx, c, id)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		p.say("treadle: no longer waiting; request %s goes on: treadle watch %s shows it, treadle stop %s ends it", id, id, id)
+		return silentExit(exitInterrupted)
+	}
+	return err
+}
+
+// showToEnd shows the request until it ends, and returns its result as exit code.
+func (p *program) showToEnd(ctx context.Context, c *client.Client, id string) error {
 	show := p.progress()
 	show.note("%s", clean(id))
 	r, err := p.follow(ctx, c, id, show)
+	show.end()
 	if err != nil {
-		show.end()
-		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			p.say("treadle: no longer waiting; request %s goes on: treadle watch %s shows it, treadle stop %s ends it", id, id, id)
-			return silentExit(exitInterrupted)
-		}
 		return err
 	}
-	show.end()
 	if p.json() {
 		if err := p.printJSON(r); err != nil {
 			return err

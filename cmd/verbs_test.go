@@ -129,6 +129,8 @@ func TestExitCodesAndMessages(t *testing.T) {
 		{args: "status a b", code: 2, want: "treadle: too many arguments, expected the ID of the request"},
 		{args: "find x", code: 2, want: "treadle: too many arguments"},
 		{args: "find --nope", code: 2, want: "treadle: unknown flag: --nope; see treadle help"},
+		{args: "find --limit -1", code: 2, want: `treadle: --limit must be a whole number from 0 on, not "-1"`},
+		{args: "find --offset x", code: 2, want: `treadle: --offset must be a whole number from 0 on, not "x"`},
 		{args: "find --state SLEEPING", code: 2, want: `treadle: --state: unknown state "SLEEPING": expected one of PENDING`},
 		{args: "find --arg x", code: 2, want: `treadle: --arg: "x" is not name=value`},
 		{args: "find --since yesterday", code: 2, want: `treadle: --since: "yesterday" is neither a time`},
