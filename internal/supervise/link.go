@@ -41,8 +41,9 @@ type runOf struct {
 	ended chan Outcome
 }
 
-// newLink starts a process and waits until it is there.
-func newLink(ctx context.Context) (*link, error) {
+// newLink starts a process and waits until it is there. It shares the seat, which
+// is not free before the process, too, is gone.
+func newLink(ctx context.Context, seat *lock) (*link, error) {
 	if isSupervisor() {
 		return nil, errTwice
 	}
@@ -68,6 +69,9 @@ func newLink(ctx context.Context) (*link, error) {
 		ExtraFiles: []*os.File{theirs}, // socketFD
 		// Neither Ctrl-C nor a signal to the group of the runner is for it.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if seat != nil {
+		l.cmd.ExtraFiles = append(l.cmd.ExtraFiles, seat.file) // seatFD
 	}
 	if err := l.cmd.Start(); err != nil {
 		w.close()

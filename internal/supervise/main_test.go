@@ -34,14 +34,17 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// play is a runner that is told by lines what to do: "lease MS" and "run LOCK
-// MARK SCRIPT", the latter without end if LOCK is "loop". It answers with lines:
-// "up", "began PID" and "ended INTERRUPTED STATUS" or "failed WHY".
+// play is a runner that is told by lines what to do: "lease MS", "run LOCK MARK
+// SCRIPT", without end if LOCK is "loop", and, if it is "seated", first of all
+// "succeed ADDRESS". It answers with lines: "up", "succeeded", "began PID" and
+// "ended INTERRUPTED STATUS" or "failed WHY".
 func play() {
 	s := New(slog.New(slog.DiscardHandler))
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	all.Go(func() { s.Run(ctx) })
+	if os.Getenv(playing) != "seated" {
+		all.Go(func() { s.Run(ctx) })
+	}
 	fmt.Println("up")
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
@@ -50,6 +53,12 @@ func play() {
 		case "lease":
 			ms, _ := strconv.Atoi(rest)
 			s.Lease(time.Now().Add(time.Duration(ms) * time.Millisecond))
+		case "succeed":
+			if err := s.Succeed(ctx, rest); err != nil {
+				fmt.Println("failed", err)
+			}
+			fmt.Println("succeeded")
+			all.Go(func() { s.Run(ctx) })
 		case "run":
 			f := strings.SplitN(rest, " ", 3)
 			all.Go(func() { playRun(ctx, s, f[0], f[1], f[2]) })
@@ -100,8 +109,19 @@ type runner struct {
 // startRunner starts a runner with a lease.
 func startRunner(t *testing.T, lease time.Duration) *runner {
 	t.Helper()
+	return startRunnerAs(t, "1", lease)
+}
+
+// startSeated starts a runner with a lease that waits to be told its address.
+func startSeated(t *testing.T, lease time.Duration) *runner {
+	t.Helper()
+	return startRunnerAs(t, "seated", lease)
+}
+
+func startRunnerAs(t *testing.T, what string, lease time.Duration) *runner {
+	t.Helper()
 	r := &runner{t: t, cmd: exec.CommandContext(context.Background(), os.Args[0])}
-	r.cmd.Env = append(os.Environ(), playing+"=1")
+	r.cmd.Env = append(os.Environ(), playing+"="+what)
 	r.cmd.Stderr = os.Stderr
 	var err error
 	if r.in, err = r.cmd.StdinPipe(); err != nil {

@@ -44,6 +44,7 @@ func Main() {
 func serve() error {
 	ignoreSignals()
 	syscall.CloseOnExec(socketFD)
+	syscall.CloseOnExec(seatFD) // commands must not have it
 	w, err := newWire(os.NewFile(socketFD, "runner"), 0)
 	if err != nil {
 		return fmt.Errorf("no connection to a runner: %w", err)

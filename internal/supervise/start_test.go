@@ -144,7 +144,7 @@ func TestNothingStartsWithoutALease(t *testing.T) {
 // The supervisor decides whether a lease is over, not the runner that asks.
 func TestASupervisorRefusesWhenTheLeaseIsOver(t *testing.T) {
 	t.Parallel()
-	l, err := newLink(t.Context())
+	l, err := newLink(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

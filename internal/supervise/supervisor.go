@@ -42,6 +42,8 @@ type Supervisor struct {
 	err     error         // why there is none
 	changed chan struct{} // closed when one of the two changes
 	locks   *locks
+
+	seat *lock // of the runner's address, see Succeed; nil if it has none
 }
 
 // New returns a Supervisor without a process yet, and without a lease.
@@ -78,6 +80,7 @@ func kick(c chan struct{}) {
 // Run keeps a supervisor process until ctx ends; another one, if it dies. When it
 // returns, the process and all commands that it started have ended.
 func (s *Supervisor) Run(ctx context.Context) {
+	defer func() { s.seat.release() }()
 	select {
 	case <-s.wanted:
 	case <-ctx.Done():
@@ -106,20 +109,28 @@ func (s *Supervisor) Run(ctx context.Context) {
 	}
 }
 
-// start starts a process, and prepares the directory of locks before the first
-// one.
+// start starts a process.
 func (s *Supervisor) start(ctx context.Context) (*link, error) {
-	if s.locks == nil {
-		locks, err := newLocks(s.log)
-		if err != nil {
-			return nil, fmt.Errorf("no place for locks: %w", err)
-		}
-		locks.sweep()
-		s.mu.Lock()
-		s.locks = locks
-		s.mu.Unlock()
+	if err := s.prepare(); err != nil {
+		return nil, err
 	}
-	return newLink(ctx)
+	return newLink(ctx, s.seat)
+}
+
+// prepare prepares the directory of locks, once.
+func (s *Supervisor) prepare() error {
+	if s.locks != nil {
+		return nil
+	}
+	locks, err := newLocks(s.log)
+	if err != nil {
+		return fmt.Errorf("no place for locks: %w", err)
+	}
+	locks.sweep()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.locks = locks
+	return nil
 }
 
 // serve tells the process of the lease, and asks whether it is still there.

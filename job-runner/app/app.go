@@ -59,6 +59,14 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	rm := client.New(client.Config{URL: cfg.RMClient.URL, Secret: string(cfg.Cluster.Secret), TLS: rmTLS})
 	defer rm.Close()
 	supervisor := supervise.New(deps.Logger)
+	// The manager takes what was at this address for dead as soon as this runner
+	// registers: so must all its commands be.
+	if err := supervisor.Succeed(ctx, self.URL); err != nil {
+		if ctx.Err() != nil {
+			return nil // told to end before it began
+		}
+		return fmt.Errorf("taking the place of the job runner before: %w", err)
+	}
 	runner := run.New(run.Config{
 		Self: self, Registry: deps.Registry, RM: rm, Logger: deps.Logger, ShutdownTimeout: cfg.ShutdownTimeout,
 		MaxDataSize: cfg.Limits.Data,

@@ -16,13 +16,13 @@ say() {
 # gone. Who finds it taken runs beside another try.
 begin() {
 	lock="$FAULTS_DIR/locks/$TREADLE_REQUEST_ID.$TREADLE_JOB_ID"
-	exec 9>>"$lock"
-	if flock -n 9; then
+	exec 8>>"$lock"
+	if flock -n 8; then
 		say B
 	else
 		say B "beside:$(tail -n 1 "$lock" | tr ' ' '/')"
 	fi
-	echo "try $TREADLE_TRY epoch $TREADLE_EPOCH pid $$ runner $FAULTS_RUNNER" >&9
+	echo "try $TREADLE_TRY epoch $TREADLE_EPOCH pid $$ runner $FAULTS_RUNNER" >&8
 }
 
 work() { sleep "$work"; }
