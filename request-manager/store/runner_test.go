@@ -101,8 +101,8 @@ func TestWhatRunsWhere(t *testing.T) {
 		f.suspended(t)
 
 		want := []Held{
-			{RequestID: first, Epoch: 1, Since: since, RunnerID: "jr-1", URL: "http://jr-1"},
-			{RequestID: second, Epoch: 1, Since: f.clock.Now(), RunnerID: "jr-1", URL: "http://jr-1", StopRequested: true},
+			{RequestID: first, Epoch: 1, Since: since, RunnerID: "jr-1", URL: "http://jr-1", TotalJobs: 3},
+			{RequestID: second, Epoch: 1, Since: f.clock.Now(), RunnerID: "jr-1", URL: "http://jr-1", StopRequested: true, TotalJobs: 3},
 		}
 		running, err := f.RunningRequests(t.Context(), 10)
 		must(t, err)
