@@ -115,17 +115,6 @@ func (c *Chain) Running() []string {
 // Idle reports whether no job runs.
 func (c *Chain) Idle() bool { return len(c.running) == 0 }
 
-// Alone reports whether the job runs and no other job runs, is ready or waits:
-// nothing can start before the entry of its try.
-func (c *Chain) Alone(jobID string) bool {
-	j, ok := c.find(jobID)
-	if !ok || c.open > 0 || len(c.running) != 1 {
-		return false
-	}
-	_, ok = c.running[j]
-	return ok
-}
-
 // Done returns the final state of the chain once it has ended. A stopped chain
 // ends STOPPED as soon as it is idle, whatever its jobs did. A suspended one has
 // ended only if nothing was left to do; else its Suspended is to be handed over.

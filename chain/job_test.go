@@ -247,36 +247,6 @@ func TestSuspendedChainThatEndsByItself(t *testing.T) {
 	}
 }
 
-// A diamond:
-//
-//	a --> b --> d
-//	  \-> c --/
-func TestAlone(t *testing.T) {
-	t.Parallel()
-	p := newPlay(t, diamond(func(jc *proto.JobChain) {
-		jc.Jobs["c"].Retry = 1
-		jc.Jobs["c"].RetryWait = proto.Duration(time.Second)
-	}))
-	alone := func(id string, want bool) {
-		t.Helper()
-		if got := p.c.Alone(id); got != want {
-			t.Fatalf("Alone(%s) is %v", id, got)
-		}
-	}
-	alone("a", false) // ready, but does not run
-	alone("nobody", false)
-	p.next("a")
-	alone("a", true)
-	p.completes("a")
-	p.next("b c")
-	alone("b", false) // c runs
-	p.fails("c")
-	alone("b", false) // c waits
-	p.at(1).next("c")
-	p.completes("c")
-	alone("b", true)
-}
-
 func TestJobChainSaysHowFarItIs(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, graphOf("a -> b", func(jc *proto.JobChain) {

@@ -176,14 +176,6 @@ func (s *sim) applyOne() {
 	}
 	e := s.ended[0]
 	s.ended = s.ended[1:]
-	_, alone := s.m.running[e.JobID]
-	alone = alone && len(s.m.running) == 1
-	for id := range s.jc.Jobs {
-		alone = alone && !s.m.candidate(id)
-	}
-	if got := s.c.Alone(e.JobID); got != alone {
-		s.t.Fatalf("Alone(%s) is %v", e.JobID, got)
-	}
 	e.Seq = s.c.Entries()
 	if err := s.c.Apply(&e); err != nil {
 		s.t.Fatal(err)
