@@ -25,6 +25,7 @@ import (
 const (
 	nodes         = 3
 	joinTimeout   = 2 * time.Minute
+	startTimeout  = 5 * time.Minute // a state transfer is part of a start, and slow on a busy machine
 	installGalera = "Galera is not installed: apt-get install mariadb-server galera-4 rsync (Debian, Ubuntu)"
 )
 
@@ -126,7 +127,7 @@ func (c *Cluster) options(provider string, groups []int, i int) (mariadb.Options
 	for _, p := range groups {
 		members = append(members, fmt.Sprintf("127.0.0.1:%d", p))
 	}
-	opt := mariadb.Options{Dir: dir, User: "mysql", Args: []string{
+	opt := mariadb.Options{Dir: dir, User: "mysql", StartTimeout: startTimeout, Args: []string{
 		"--binlog-format=ROW",
 		"--innodb-autoinc-lock-mode=2",
 		"--wsrep-on=ON",

@@ -5,6 +5,7 @@
 package mariadb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -39,6 +40,8 @@ type Options struct {
 	Dir string
 	// BufferPool is the size of the buffer pool in MiB; 0 is 64.
 	BufferPool int
+	// StartTimeout is how long a start may take; 0 is a minute.
+	StartTimeout time.Duration
 	// Args are more arguments of mariadbd, FirstArgs those of its first start alone.
 	Args, FirstArgs []string
 	// User is the user of the system that a server started by root runs as; "" is
@@ -177,7 +180,7 @@ func (s *Server) args() []string {
 
 // waitReady returns when the server answers, ended, or took too long.
 func (s *Server) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.opt.StartTimeout, startTimeout))
 	defer cancel()
 	db, err := sql.Open("mysql", s.DSN(""))
 	if err != nil {
