@@ -12,6 +12,9 @@
 // The same seed gives the same faults at the same times. The exit code is 1 if
 // there was a violation; then the directory with all logs is kept, and named.
 //
+// What it cannot do is move the clock of a process: Go programs do not ask libc for
+// it. Tests in virtual time do that.
+//
 // The checker shares no code with Treadle: it reads the database with SQL of its
 // own, the lines that the jobs themselves wrote, and /proc.
 package main

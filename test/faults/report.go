@@ -104,6 +104,7 @@ func (r *report) String() string {
 	if len(r.Errors) > 0 {
 		fmt.Fprintf(&b, "errors in logs: %s\n", counts(r.Errors))
 	}
+	b.WriteString("tries side by side are found by locks that all processes of a try hold: no bound is allowed for\n")
 	fmt.Fprintf(&b, "treadle check: %s\n", r.Check)
 	fmt.Fprintf(&b, "violations: %d\n", len(r.Violations))
 	for _, v := range r.Violations[:min(len(r.Violations), maxShown)] {
