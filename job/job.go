@@ -79,7 +79,8 @@ type Info struct {
 
 // ErrInterrupted in the error of a try says that neither the job nor its user
 // ended it: the try counts as stopped, not as failed, and runs again. If it must
-// not run twice (`idempotent: false`), it counts as failed.
+// not run twice (`idempotent: false`), the request ends as failed, whatever tries
+// the job has left.
 var ErrInterrupted = errors.New("interrupted")
 
 // ErrLeaseLost is the cause that the context of a job ends with when its runner

@@ -24,7 +24,8 @@ func TestAnInterruptedTryRunsAgain(t *testing.T) {
 		end           proto.State
 	}{
 		{"usually", false, "a1 STOPPED, a2 COMPLETE", proto.StateComplete},
-		{"not idempotent", true, "a1 FAIL", proto.StateFail},
+		// The manager ends the request: it must not run again, not even as a retry.
+		{"not idempotent", true, "a1 STOPPED", proto.StateSuspended},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -40,6 +41,7 @@ func TestAnInterruptedTryRunsAgain(t *testing.T) {
 				jc := chainOf(someID, "a")
 				for _, j := range jc.Jobs {
 					j.NotIdempotent = c.notIdempotent
+					j.Retry = 3
 				}
 				h.start(jc, 1)
 				after(time.Second)

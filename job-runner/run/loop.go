@@ -201,6 +201,11 @@ func (c *chainRun) ended(res *tryResult) {
 		c.log.Info("a job that had been given up ended", "job", res.entry.JobID, "try", res.entry.Try)
 		return
 	}
+	if res.entry.State == proto.StateStopped && res.try.start.Job.NotIdempotent && c.mode == modeRunning {
+		// Nobody asked for it, and the rules would run it again at once. The RM ends a
+		// request that is handed in so.
+		c.command(command{mode: modeSuspending, why: "a job was interrupted", patient: true})
+	}
 	c.report(res.entry)
 }
 

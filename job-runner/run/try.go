@@ -97,7 +97,7 @@ func (c *chainRun) result(t *try, res job.Result, err error, timedOut, stopped b
 	case timedOut: // before it was stopped, if it was
 		e.State, e.TimedOut = proto.StateFail, t.start.TimedOut
 		e.Error = timeoutMessage(t, err)
-	case stopped, errors.Is(err, job.ErrInterrupted) && !t.start.Job.NotIdempotent:
+	case stopped, errors.Is(err, job.ErrInterrupted):
 		e.State, e.Error = proto.StateStopped, err.Error()
 	default:
 		e.State, e.Error = proto.StateFail, err.Error()
