@@ -24,6 +24,9 @@ type Request struct {
 	// JobRunnerURL is the base URL of the runner that has the request, if one does.
 	JobRunnerURL string `json:"jrURL,omitempty"`
 
+	// Host, if not "", is the host whose Job Runners alone run it.
+	Host string `json:"host,omitempty"`
+
 	// Reason says why the request ended as it did or waits, where the state alone
 	// does not.
 	Reason string `json:"reason,omitempty"`
@@ -114,6 +117,9 @@ type CreateRequest struct {
 	Type string `json:"Type"`
 	Args Values `json:"Args"`
 	User string `json:"User"` // ignored: the caller's name is used
+	// Host, if not "", is the host whose Job Runners alone run it. A request waits
+	// while none is there.
+	Host string `json:"host,omitempty"`
 }
 
 // RequestFilter says which requests a list has. Zero fields do not filter.
