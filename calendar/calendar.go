@@ -1,5 +1,6 @@
-// Package calendar says when apps start: it turns the `every`, `cron`, `starts` or
-// period of an app into instants, over zone changes too, and names them.
+// Package calendar says when apps start: it turns the `every`, `cron` or `starts` of
+// an app, or the period of its `depends`, into instants, over changes of the zone's
+// clock too, and names them.
 //
 // It is pure: no database, no network, no clock of its own. It may import proto.
 package calendar
@@ -14,52 +15,132 @@ import (
 // concurrent use.
 type Calendar struct {
 	zone *time.Location
+	rule rule
+}
+
+// rule is a strictly increasing set of instants.
+type rule interface {
+	// next returns the first one later than t, and false if there is none.
+	next(t time.Time) (time.Time, bool)
+	// atOrBefore returns the last one that is not later than t.
+	atOrBefore(t time.Time) (time.Time, bool)
+	// why says what is unusual about one of them.
+	why(t time.Time) string
+	// shortest returns the least time between two of them on days without a change of
+	// the clock.
+	shortest() time.Duration
 }
 
 // Occurrence is one time at which an app starts, with the period that it begins.
 type Occurrence struct {
-	Start, End time.Time // End is the start of the next occurrence
+	Start time.Time
+	// End is the start of the next occurrence; zero if there is none.
+	End time.Time
 	// Why says what is unusual about the start; "" for an ordinary one.
 	Why string
 }
 
 // FieldError says which field of an app makes no calendar.
 type FieldError struct {
-	Field   string // as in JSON: "cron"
-	Never   bool   // the cron is well formed and has no time at all
-	Message string
+	Field string // as in JSON, such as "cron"
+	// Never says that the field is well formed and no time ever fits it.
+	Never   bool
+	Message string // what is wrong; it follows the name of the field
 }
 
 // Error returns the field and the message.
 func (e *FieldError) Error() string { return "`" + e.Field + "` " + e.Message }
 
-// New returns the calendar of an app with `every`, `cron` or `starts`. The error is
-// a *FieldError.
-func New(app proto.App) (*Calendar, error) { return nil, &FieldError{Field: "every"} }
+// New returns the calendar of an app with `every`, `cron` or `starts`; for one with
+// `depends`, that of its periods. The error is a *FieldError.
+func New(app proto.App) (*Calendar, error) {
+	zone, err := loadZone(app.Timezone)
+	if err != nil {
+		return nil, err
+	}
+	c := &Calendar{zone: zone}
+	switch {
+	case app.Every != 0:
+		c.rule, err = newGrid("every", time.Duration(app.Every))
+	case app.Cron != "":
+		c.rule, err = newCron(app, zone)
+	case app.Starts != "":
+		c.rule, err = newStarts(app, zone)
+	case len(app.Depends) > 0:
+		for _, period := range app.Depends {
+			return NewPeriod(period, app.Timezone)
+		}
+	default:
+		err = &FieldError{Field: "every", Message: "is missing: one of `every`, `cron`, `starts` and `depends` says when"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
 
-// NewPeriod returns the calendar of the periods that an app with `depends` has: the
-// name of a calendar period, or a duration. The error is a *FieldError.
+// NewPeriod returns the calendar of the periods of an app with `depends`: period is
+// the name of a calendar period, or a duration on the grid of `every`. The error is a
+// *FieldError.
 func NewPeriod(period, timezone string) (*Calendar, error) {
-	return nil, &FieldError{Field: "depends"}
+	zone, err := loadZone(timezone)
+	if err != nil {
+		return nil, err
+	}
+	c := &Calendar{zone: zone}
+	if IsPeriod(period) {
+		c.rule, err = newStarts(proto.App{Starts: period}, zone)
+		return c, err
+	}
+	d, err := time.ParseDuration(period)
+	if err != nil {
+		return nil, &FieldError{Field: "depends", Message: "has " + quote(period) + ", which is no period" + periodHint}
+	}
+	if c.rule, err = newGrid("depends", d); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Next returns the first occurrence later than after, and false if there is none.
-func (c *Calendar) Next(after time.Time) (Occurrence, bool) { return Occurrence{}, false }
+func (c *Calendar) Next(after time.Time) (Occurrence, bool) {
+	start, ok := c.rule.next(after)
+	if !ok {
+		return Occurrence{}, false
+	}
+	return c.occurrence(start), true
+}
 
 // AtOrBefore returns the last occurrence that starts at t or earlier, and false if
 // there is none.
-func (c *Calendar) AtOrBefore(t time.Time) (Occurrence, bool) { return Occurrence{}, false }
+func (c *Calendar) AtOrBefore(t time.Time) (Occurrence, bool) {
+	start, ok := c.rule.atOrBefore(t)
+	if !ok {
+		return Occurrence{}, false
+	}
+	return c.occurrence(start), true
+}
 
-// Count returns how many occurrences start in [from, to). It stops at most.
-func (c *Calendar) Count(from, to time.Time, most int) int { return 0 }
+func (c *Calendar) occurrence(start time.Time) Occurrence {
+	end, _ := c.rule.next(start)
+	return Occurrence{Start: start, End: end, Why: c.rule.why(start)}
+}
 
-// Name returns the name of the instance of the app whose period starts at start, such
-// as 2011-01-02-1300-counter.
-func (c *Calendar) Name(start time.Time, app string) string { return "" }
+// Count returns how many occurrences start in [from, to), at most so many.
+func (c *Calendar) Count(from, to time.Time, most int) int {
+	if g, ok := c.rule.(grid); ok {
+		return g.count(from, to, most)
+	}
+	n := 0
+	for t, ok := c.rule.next(from.Add(-1)); ok && t.Before(to) && n < most; t, ok = c.rule.next(t) {
+		n++
+	}
+	return n
+}
 
-// Jitter returns by how much the start of an instance is put off: less than
-// app.Jitter, and always the same for the same app and start.
-func (c *Calendar) Jitter(app proto.App, start time.Time) time.Duration { return 0 }
+// Shortest returns the least time between two occurrences, changes of the clock left
+// out of account.
+func (c *Calendar) Shortest() time.Duration { return c.rule.shortest() }
 
 // Location returns the zone in which the calendar counts.
 func (c *Calendar) Location() *time.Location { return c.zone }

@@ -1,0 +1,38 @@
+package calendar
+
+import (
+	"strconv"
+	"sync"
+	"time"
+)
+
+// zones has the zones that were asked for, by name: to read one takes a file. Only
+// names that exist get in, and there are some hundred.
+var zones sync.Map
+
+// loadZone returns a zone by its name in the tz database; "" is UTC.
+func loadZone(name string) (*time.Location, error) {
+	if z, ok := zones.Load(name); ok {
+		return z.(*time.Location), nil
+	}
+	bad := &FieldError{Field: "timezone", Message: "is " + quote(name) + ", which is no time zone such as Europe/Brussels"}
+	if name == "Local" { // what it is differs from machine to machine
+		return nil, bad
+	}
+	z, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, bad
+	}
+	zones.Store(name, z)
+	return z, nil
+}
+
+// quote returns s in backticks, cut if it is long, fit for one line.
+func quote(s string) string {
+	const most = 100
+	if len(s) > most {
+		s = s[:most] + "..."
+	}
+	q := strconv.Quote(s)
+	return "`" + q[1:len(q)-1] + "`"
+}
