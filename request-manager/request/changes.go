@@ -39,6 +39,13 @@ func (c *changes) notify(id string) {
 	}
 }
 
+// mayHaveEnded tells all who want to know that the request changed, and may have
+// ended.
+func (m *Manager) mayHaveEnded(id string) {
+	m.changes.notify(id)
+	m.cfg.Ended(id)
+}
+
 // Changed returns a channel that says when the request may have changed through
 // this manager, and a function that ends the watch. Changes through other managers
 // are not seen: look now and then, too.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rs/xid"
 
@@ -40,7 +43,7 @@ func (m *Manager) Create(ctx context.Context, c proto.CreateRequest, user, key s
 		return proto.Request{}, storeError(err, "")
 	}
 	m.metrics.created.Inc()
-	m.queue.add(pendingRequest{id: n.Request.ID, body: n.Chain})
+	m.enqueue(pendingRequest{id: n.Request.ID, body: n.Chain, host: c.Host})
 	m.changes.notify(n.Request.ID)
 	return n.Request, nil
 }
@@ -48,6 +51,9 @@ func (m *Manager) Create(ctx context.Context, c proto.CreateRequest, user, key s
 // build makes the request and its job chain, and stores nothing.
 func (m *Manager) build(ctx context.Context, c proto.CreateRequest) (*store.NewRequest, error) {
 	if err := m.checkArgsSize(c.Args); err != nil {
+		return nil, err
+	}
+	if err := checkHost(c.Host); err != nil {
 		return nil, err
 	}
 	values, list, secrets, err := m.cfg.Specs.RequestArgs(c.Type, c.Args)
@@ -72,7 +78,7 @@ func (m *Manager) build(ctx context.Context, c proto.CreateRequest) (*store.NewR
 	}
 	return &store.NewRequest{
 		Request: proto.Request{
-			ID: id, Type: c.Type, State: proto.StatePending, Args: list, TotalJobs: jc.TotalJobs(),
+			ID: id, Type: c.Type, State: proto.StatePending, Host: c.Host, Args: list, TotalJobs: jc.TotalJobs(),
 		},
 		ArgValues: public,
 		Chain:     body,
@@ -87,6 +93,16 @@ func (m *Manager) checkArgsSize(args proto.Values) error {
 	}
 	if len(b) > m.cfg.MaxArgsSize {
 		return proto.Errorf(proto.CodeTooLarge, "args have %d bytes of JSON; at most %d are allowed (limits.args)", len(b), m.cfg.MaxArgsSize)
+	}
+	return nil
+}
+
+// maxHost is the most bytes of the name of a host.
+const maxHost = 255
+
+func checkHost(host string) error {
+	if len(host) > maxHost || !utf8.ValidString(host) || strings.ContainsFunc(host, unicode.IsControl) || strings.TrimSpace(host) != host {
+		return proto.Errorf(proto.CodeInvalid, "host: expected the name of a host, of at most %d bytes", maxHost)
 	}
 	return nil
 }
@@ -108,7 +124,7 @@ func (m *Manager) byKey(ctx context.Context, c proto.CreateRequest, user, key st
 	}
 	if string(hash) != string(m.bodyHash(c)) {
 		return r, false, proto.Errorf(proto.CodeConflict,
-			"the Idempotency-Key was used for another request (%s) with another type or other args", id).ForRequest(id)
+			"the Idempotency-Key was used for another request (%s) with another type, host or other args", id).ForRequest(id)
 	}
 	r, err = m.Get(ctx, id)
 	return r, err == nil, err
@@ -121,5 +137,9 @@ func (m *Manager) bodyHash(c proto.CreateRequest) []byte {
 	if err != nil {
 		return nil // cannot be: the args were measured before
 	}
-	return m.store.Fingerprint(append([]byte(c.Type+"\x00"), args...))
+	of := c.Type + "\x00"
+	if c.Host != "" {
+		of += "host " + c.Host + "\x00"
+	}
+	return m.store.Fingerprint(append([]byte(of), args...))
 }

@@ -34,6 +34,8 @@ func (m *Manager) dispatch(ctx context.Context) {
 		case <-m.queue.wake:
 		case <-scan.C:
 			d.scan(ctx)
+		case <-m.newHost:
+			d.scan(ctx)
 		case <-ctx.Done():
 			d.deliveries.Wait()
 			return
@@ -47,8 +49,11 @@ type dispatcher struct {
 	deliveries sync.WaitGroup
 }
 
+// scan reads what is PENDING and can be sent now: that of hosts without room would
+// hide the rest, if there is much of it.
 func (d *dispatcher) scan(ctx context.Context) {
-	pending, err := d.m.store.PendingRequests(ctx, scanAge, maxQueued)
+	d.m.queue.keep(d.m.fleet.isThere)
+	pending, err := d.m.store.PendingRequests(ctx, scanAge, maxQueued, d.m.fleet.hostsWithRoom()...)
 	if err != nil {
 		if ctx.Err() == nil {
 			d.m.log.Warn("cannot read what is PENDING", "error", err)
@@ -56,40 +61,55 @@ func (d *dispatcher) scan(ctx context.Context) {
 		return
 	}
 	for _, p := range pending {
-		d.m.queue.add(pendingRequest{id: p.RequestID, epoch: p.Epoch})
+		d.m.queue.add(pendingRequest{id: p.RequestID, epoch: p.Epoch, host: p.Host})
 	}
 }
 
-// sendAll sends what waits, as far as there are runners with room.
+// enqueue has a PENDING request sent. What waits for a host that is away is left to
+// the scan.
+func (m *Manager) enqueue(r pendingRequest) {
+	if r.host == "" || m.fleet.isThere(r.host) {
+		m.queue.add(r)
+	}
+}
+
+// sendAll sends what waits, as far as there are runners with room: the next
+// heartbeat wakes the loop for the rest.
 func (d *dispatcher) sendAll(ctx context.Context) {
 	for ctx.Err() == nil {
-		batch := d.m.queue.take(maxDispatchBatch)
-		if len(batch) == 0 {
+		byRunner, runners := d.assign()
+		if len(runners) == 0 {
 			return
 		}
-		byRunner, runners, left := d.assign(batch)
 		for id, rs := range byRunner {
 			d.handOver(ctx, runners[id], rs)
 		}
-		if len(left) > 0 {
-			d.m.queue.putBack(left) // the next heartbeat wakes the loop
-			return
-		}
 	}
 }
 
-// assign chooses a runner for each request; left have none.
-func (d *dispatcher) assign(batch []pendingRequest) (byRunner map[string][]pendingRequest, runners map[string]proto.Runner, left []pendingRequest) {
+// assign takes a batch out of the queue and chooses a runner for each request.
+func (d *dispatcher) assign() (byRunner map[string][]pendingRequest, runners map[string]proto.Runner) {
 	byRunner, runners = map[string][]pendingRequest{}, map[string]proto.Runner{}
-	for i, r := range batch {
-		runner, ok := d.m.fleet.pick()
+	closed := map[string]bool{} // hosts without room
+	for sent := 0; sent < maxDispatchBatch; {
+		r, ok := d.m.queue.take(closed)
 		if !ok {
-			return byRunner, runners, batch[i:]
+			break
+		}
+		runner, ok := d.m.fleet.pick(r.host)
+		if !ok {
+			d.m.queue.putBack(r)
+			if r.host == "" {
+				break // then no host has room
+			}
+			closed[r.host] = true
+			continue
 		}
 		runners[runner.ID] = runner
 		byRunner[runner.ID] = append(byRunner[runner.ID], r)
+		sent++
 	}
-	return byRunner, runners, nil
+	return byRunner, runners
 }
 
 // handOver marks requests RUNNING on a runner, in one transaction, and then
@@ -216,6 +236,6 @@ func (m *Manager) giveBack(ctx context.Context, id string, epoch uint64, reason 
 		m.log.Warn("cannot give the request back; it is recovered later", "request", id, "epoch", epoch, "error", err)
 		return
 	}
-	m.changes.notify(id)
+	m.mayHaveEnded(id) // if a stop was asked for
 	// It waits for the next scan: a runner that refuses is not asked in a loop.
 }

@@ -369,23 +369,3 @@ func TestStartIsForPendingRequests(t *testing.T) {
 		w.wantSent(id, "start at http://jr-1 epoch 1")
 	})
 }
-
-// A request is added again while it is out of the queue because no runner has room.
-func TestTheQueueHasEachRequestOnce(t *testing.T) {
-	t.Parallel()
-	q := newDispatchQueue()
-	for _, id := range []string{"r1", "r2", "r1"} {
-		q.add(pendingRequest{id: id, body: []byte("12345")})
-	}
-	batch := q.take(10)
-	q.add(pendingRequest{id: "r2"})
-	q.add(pendingRequest{id: "r3"})
-	q.putBack(batch)
-	var ids []string
-	for _, r := range q.take(10) {
-		ids = append(ids, r.id)
-	}
-	if got := strings.Join(ids, " "); got != "r1 r2 r3" || q.bytes != 0 || q.len() != 0 {
-		t.Errorf("the queue had %s; %d bytes are left", got, q.bytes)
-	}
-}

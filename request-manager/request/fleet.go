@@ -2,7 +2,9 @@ package request
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,6 +77,7 @@ func (f *fleet) refresh(ctx context.Context) error {
 // learn takes in what was heard of a runner, and wakes those who wait for one.
 func (f *fleet) learn(r proto.Runner, seen time.Time) {
 	f.mu.Lock()
+	wasThere := f.hasHost(r.Host)
 	old := f.members[r.ID]
 	isNew := old == nil && time.Since(seen) < f.m.cfg.HeartbeatTimeout
 	switch {
@@ -87,33 +90,36 @@ func (f *fleet) learn(r proto.Runner, seen time.Time) {
 		// Times read from the registry are off by the time that reading took.
 		*old = member{runner: r, seen: seen, sending: old.sending, assigned: old.sending}
 	}
+	comes := !wasThere && f.hasHost(r.Host)
 	f.mu.Unlock()
 	if isNew {
 		f.m.log.Info("job runner registered", "runner", r.ID, "url", r.URL, "host", r.Host)
 		nudge(f.m.resumer.wake)
 		nudge(f.m.recover.wake)
 	}
+	if comes && r.Host != "" {
+		nudge(f.m.newHost)
+		nudge(f.m.resumer.wake)
+		f.m.cfg.HostUp(r.Host)
+	}
 	f.m.queue.look()
 }
 
-// pick chooses the live runner with most room and counts a chain as on its way
-// there, until sent is called; false if there is none.
-func (f *fleet) pick() (proto.Runner, bool) {
+// pick chooses the live runner with most room, of those on the host or, for "", of
+// all, and counts a chain as on its way there, until sent is called; false if there
+// is none.
+func (f *fleet) pick(host string) (proto.Runner, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var best *member
 	bestLoad := 0.0
 	for _, x := range f.members {
-		if !f.takes(x) || x.sending >= maxDeliveries {
+		if host != "" && x.runner.Host != host {
 			continue
 		}
-		held := len(x.runner.Running) + x.assigned
-		load := float64(held)
-		if x.runner.Capacity > 0 {
-			if held >= int(x.runner.Capacity) {
-				continue
-			}
-			load /= float64(x.runner.Capacity)
+		load, ok := f.load(x)
+		if !ok {
+			continue
 		}
 		if best == nil || load < bestLoad || load == bestLoad && rand.IntN(2) == 0 {
 			best, bestLoad = x, load
@@ -125,6 +131,48 @@ func (f *fleet) pick() (proto.Runner, bool) {
 	best.assigned++
 	best.sending++
 	return best.runner, true
+}
+
+// load says how much a runner has; false if it has no room.
+func (f *fleet) load(x *member) (float64, bool) {
+	if !f.takes(x) || x.sending >= maxDeliveries {
+		return 0, false
+	}
+	held := len(x.runner.Running) + x.assigned
+	if x.runner.Capacity == 0 {
+		return float64(held), true
+	}
+	return float64(held) / float64(x.runner.Capacity), held < int(x.runner.Capacity)
+}
+
+// hostsWithRoom returns the hosts of runners that have room.
+func (f *fleet) hostsWithRoom() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	hosts := map[string]bool{}
+	for _, x := range f.members {
+		if _, ok := f.load(x); ok && x.runner.Host != "" {
+			hosts[x.runner.Host] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(hosts))
+}
+
+// isThere reports whether a runner on the host takes chains, be it full or slow to
+// answer.
+func (f *fleet) isThere(host string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hasHost(host)
+}
+
+func (f *fleet) hasHost(host string) bool {
+	for _, x := range f.members {
+		if x.runner.Host == host && f.lives(x) {
+			return true
+		}
+	}
+	return false
 }
 
 // sent takes in that chains which pick counted are no longer on their way: the
@@ -150,8 +198,11 @@ func (f *fleet) isGone(id string) bool {
 	return x == nil || x.gone
 }
 
-func (f *fleet) takes(x *member) bool {
-	return time.Since(x.seen) < f.m.cfg.HeartbeatTimeout && !x.runner.Draining && !x.suspect && !x.gone &&
+func (f *fleet) takes(x *member) bool { return f.lives(x) && !x.suspect }
+
+// lives reports whether a runner was heard of and wants chains.
+func (f *fleet) lives(x *member) bool {
+	return time.Since(x.seen) < f.m.cfg.HeartbeatTimeout && !x.runner.Draining && !x.gone &&
 		(f.m.cfg.RunnerURL == "" || f.m.cfg.RunnerURL == x.runner.URL)
 }
 
@@ -211,6 +262,9 @@ func (m *Manager) Runners(ctx context.Context) ([]proto.Runner, error) {
 	runners, err := m.store.Runners(ctx)
 	return runners, storeError(err, "")
 }
+
+// HostUp reports whether a runner on the host takes chains, be it full.
+func (m *Manager) HostUp(host string) bool { return m.fleet.isThere(host) }
 
 // Drain asks a runner, by id or URL, to hand in what it has and to take nothing
 // new, or to take chains again. It obeys with its next heartbeat.

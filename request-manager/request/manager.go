@@ -49,6 +49,13 @@ type Config struct {
 	StatusTimeout    time.Duration // for a runner to say what it runs, or to take a stop; default 2 s
 	KeepKeys         time.Duration // idempotency keys; default 48 h
 	HeartbeatTimeout time.Duration // a runner not heard of for so long gets nothing new; default 8 s
+
+	// Ended, if not nil, is told of requests that ended through this manager, or may
+	// have. HostUp, if not nil, is told of a host that had no runner that takes
+	// chains, and has one. Both are called where requests are worked on: they must
+	// return at once.
+	Ended  func(requestIDs ...string)
+	HostUp func(host string)
 }
 
 func (c *Config) setDefaults() {
@@ -59,6 +66,12 @@ func (c *Config) setDefaults() {
 	}
 	if c.Registry == nil {
 		c.Registry = prometheus.NewRegistry()
+	}
+	if c.Ended == nil {
+		c.Ended = func(...string) {}
+	}
+	if c.HostUp == nil {
+		c.HostUp = func(string) {}
 	}
 	if c.MaxArgsSize == 0 {
 		c.MaxArgsSize = 1 << 20
@@ -92,6 +105,7 @@ type Manager struct {
 	resumer  *Resumer
 	recover  *recoverer
 	comparer *comparer
+	newHost  chan struct{} // has room for one: a host has a runner that had none
 }
 
 // New returns a Manager; Run brings it to life.
@@ -104,6 +118,7 @@ func New(cfg Config) *Manager {
 		creator: newCreator(cfg.Store),
 		queue:   newDispatchQueue(),
 		changes: newChanges(),
+		newHost: make(chan struct{}, 1),
 	}
 	m.metrics = newMetrics(cfg.Registry, m.queue.len)
 	m.fleet = newFleet(m)

@@ -1,12 +1,16 @@
 package request
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // How much the queue of requests to send may hold. What does not fit is found in
 // the store later.
 const (
-	maxQueued      = 10_000
-	maxQueuedBytes = 64 << 20
+	maxQueued       = 10_000 // of those that any runner may run
+	maxQueuedOfHost = 1000   // of those of one host
+	maxQueuedBytes  = 64 << 20
 )
 
 // pendingRequest is a request that waits to be sent.
@@ -14,73 +18,112 @@ type pendingRequest struct {
 	id    string
 	epoch uint64
 	body  []byte // JSON of its chain; nil if it has to be read
+	host  string // the only one that may run it; "" is any
+
+	seq uint64 // its place in the queue
 }
 
 // dispatchQueue holds requests that this manager knows to be PENDING, oldest
-// first.
+// first. Those of each host have a lane of their own, so that a host that is away
+// or full does not hold up what others can run.
 type dispatchQueue struct {
-	mu      sync.Mutex
-	waiting []pendingRequest
-	known   map[string]bool
-	bytes   int
-	wake    chan struct{}
+	mu    sync.Mutex
+	lanes map[string][]pendingRequest // by host; none is empty
+	known map[string]bool
+	bytes int
+	seq   uint64
+	wake  chan struct{}
 }
 
 func newDispatchQueue() *dispatchQueue {
-	return &dispatchQueue{known: map[string]bool{}, wake: make(chan struct{}, 1)}
+	return &dispatchQueue{lanes: map[string][]pendingRequest{}, known: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// add puts a request at the end, unless it is there or the queue is full.
+// add puts a request at the end, unless it is there or its lane is full.
 func (q *dispatchQueue) add(r pendingRequest) {
 	q.mu.Lock()
-	if !q.known[r.id] && len(q.waiting) < maxQueued {
+	most := maxQueuedOfHost
+	if r.host == "" {
+		most = maxQueued
+	}
+	if !q.known[r.id] && len(q.lanes[r.host]) < most {
 		if q.bytes+len(r.body) > maxQueuedBytes {
 			r.body = nil
 		}
+		q.seq++
+		r.seq = q.seq
 		q.known[r.id] = true
 		q.bytes += len(r.body)
-		q.waiting = append(q.waiting, r)
+		q.lanes[r.host] = append(q.lanes[r.host], r)
 	}
 	q.mu.Unlock()
 	q.look()
 }
 
-// putBack puts requests that could not be sent now to the front, but those that
-// were added again meanwhile.
-func (q *dispatchQueue) putBack(rs []pendingRequest) {
+// putBack puts a request that could not be sent now to the front of its lane,
+// unless it was added again meanwhile.
+func (q *dispatchQueue) putBack(r pendingRequest) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	front := make([]pendingRequest, 0, len(rs)+len(q.waiting))
-	for _, r := range rs {
-		if q.known[r.id] {
-			continue
-		}
-		q.known[r.id] = true
-		q.bytes += len(r.body)
-		front = append(front, r)
+	if q.known[r.id] {
+		return
 	}
-	q.waiting = append(front, q.waiting...)
+	q.known[r.id] = true
+	q.bytes += len(r.body)
+	q.lanes[r.host] = slices.Insert(q.lanes[r.host], 0, r)
 }
 
-// take removes up to n requests from the front.
-func (q *dispatchQueue) take(n int) []pendingRequest {
+// take removes the request that waits for longest, of those whose host is not
+// closed; false if there is none.
+func (q *dispatchQueue) take(closed map[string]bool) (pendingRequest, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n = min(n, len(q.waiting))
-	out := append([]pendingRequest(nil), q.waiting[:n]...)
-	clear(q.waiting[:n]) // let the bodies go
-	q.waiting = q.waiting[n:]
-	for _, r := range out {
-		delete(q.known, r.id)
-		q.bytes -= len(r.body)
+	var lane []pendingRequest
+	for host, l := range q.lanes {
+		if !closed[host] && (lane == nil || l[0].seq < lane[0].seq) {
+			lane = l
+		}
 	}
-	return out
+	if lane == nil {
+		return pendingRequest{}, false
+	}
+	r := lane[0]
+	lane[0] = pendingRequest{} // let the body go
+	q.forget(r)
+	if len(lane) == 1 {
+		delete(q.lanes, r.host)
+	} else {
+		q.lanes[r.host] = lane[1:]
+	}
+	return r, true
+}
+
+// forget takes in that a request is no longer in its lane.
+func (q *dispatchQueue) forget(r pendingRequest) {
+	delete(q.known, r.id)
+	q.bytes -= len(r.body)
+}
+
+// keep drops the lanes of all hosts but those that are there: what waits for the
+// others is found in the store once they are.
+func (q *dispatchQueue) keep(there func(host string) bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for host, lane := range q.lanes {
+		if host == "" || there(host) {
+			continue
+		}
+		for _, r := range lane {
+			q.forget(r)
+		}
+		delete(q.lanes, host)
+	}
 }
 
 func (q *dispatchQueue) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.waiting)
+	return len(q.known)
 }
 
 // look wakes the dispatch loop if there is something for it to do.

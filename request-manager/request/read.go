@@ -18,10 +18,25 @@ func (m *Manager) Get(ctx context.Context, id string) (proto.Request, error) {
 	if err != nil {
 		return r, storeError(err, id)
 	}
-	if r.State == proto.StatePending && !m.fleet.any() {
-		r.Reason = "waits for a job runner: none is there that takes job chains"
-	}
+	r.Reason = m.whyWaits(&r)
 	return r, nil
+}
+
+// whyWaits returns the reason of a request, and for one that waits for a runner
+// that is not there, that it does.
+func (m *Manager) whyWaits(r *proto.Request) string {
+	switch {
+	case r.State != proto.StatePending && r.State != proto.StateSuspended:
+	case r.Host != "" && !m.fleet.isThere(r.Host):
+		waits := "waits for a job runner on host " + r.Host + ": none is there that takes job chains"
+		if r.Reason != "" {
+			waits += " (" + r.Reason + ")"
+		}
+		return waits
+	case r.State == proto.StatePending && !m.fleet.any():
+		return "waits for a job runner: none is there that takes job chains"
+	}
+	return r.Reason
 }
 
 // GetWithJC returns a request with its args and its job chain as it is now.
@@ -115,6 +130,11 @@ func brokenChain(id string, err error) error {
 // and job chains.
 func (m *Manager) Find(ctx context.Context, f proto.RequestFilter) ([]proto.Request, error) {
 	rs, err := m.store.FindRequests(ctx, f)
+	for i := range rs {
+		if rs[i].Host != "" {
+			rs[i].Reason = m.whyWaits(&rs[i])
+		}
+	}
 	return rs, storeError(err, "")
 }
 

@@ -23,8 +23,12 @@ func (m *Manager) Report(ctx context.Context, r proto.Report) (proto.ReportAnswe
 	refused := refusedIDs(refusals)
 	m.metrics.tookReport(r.Items, refused)
 	suspended, ended := 0, 0
+	var finals []string
 	for i := range r.Items {
 		m.changes.notify(r.Items[i].RequestID)
+		if r.Items[i].Suspended != nil || r.Items[i].Final != proto.StateUnknown {
+			finals = append(finals, r.Items[i].RequestID) // what is handed in and to be stopped has ended, too
+		}
 		if sjc := r.Items[i].Suspended; sjc != nil {
 			suspended++
 			if r.RunnerID != "" && !refused[r.Items[i].RequestID] { // our own is a replay itself
@@ -33,6 +37,9 @@ func (m *Manager) Report(ctx context.Context, r proto.Report) (proto.ReportAnswe
 		} else if r.Items[i].Final != proto.StateUnknown {
 			ended++
 		}
+	}
+	if len(finals) > 0 {
+		m.cfg.Ended(finals...)
 	}
 	if suspended+ended > 0 {
 		m.fleet.release(r.RunnerID, suspended+ended)
@@ -125,7 +132,7 @@ func (m *Manager) FailPending(ctx context.Context, id, reason string) error {
 	if err == nil {
 		m.metrics.ended.WithLabelValues(proto.StateFail.String()).Inc()
 	}
-	m.changes.notify(id)
+	m.mayHaveEnded(id)
 	return err
 }
 

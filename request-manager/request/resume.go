@@ -58,7 +58,8 @@ func (r *Resumer) ResumeAll(ctx context.Context) error {
 	if !r.m.fleet.any() {
 		return nil
 	}
-	ids, err := r.m.store.UnclaimedSJCs(ctx, maxResumeBatch)
+	// What waits for a host without room is left out: it would hide the rest.
+	found, err := r.m.store.UnclaimedSJCs(ctx, maxResumeBatch, r.m.fleet.hostsWithRoom()...)
 	if err != nil {
 		return err
 	}
@@ -67,16 +68,16 @@ func (r *Resumer) ResumeAll(ctx context.Context) error {
 		resumed atomic.Int64
 		slots   = make(chan struct{}, maxResumes)
 	)
-	for _, id := range ids {
+	for _, s := range found {
 		slots <- struct{}{}
 		if ctx.Err() != nil || !r.m.fleet.any() {
 			break
 		}
 		resumes.Go(func() {
 			defer func() { <-slots }()
-			done, err := r.resume(ctx, id)
+			done, err := r.resume(ctx, s.RequestID, s.Host)
 			if err != nil && ctx.Err() == nil {
-				r.m.log.Warn("cannot resume a suspended job chain", "request", id, "error", err)
+				r.m.log.Warn("cannot resume a suspended job chain", "request", s.RequestID, "error", err)
 			}
 			if done {
 				resumed.Add(1)
@@ -84,7 +85,7 @@ func (r *Resumer) ResumeAll(ctx context.Context) error {
 		})
 	}
 	resumes.Wait()
-	if len(ids) == maxResumeBatch && resumed.Load() > 0 {
+	if len(found) == maxResumeBatch && resumed.Load() > 0 {
 		nudge(r.wake) // there may be more
 	}
 	return nil
@@ -93,14 +94,18 @@ func (r *Resumer) ResumeAll(ctx context.Context) error {
 // Resume claims one suspended job chain and sends it to a runner. It is no error
 // if somebody else has claimed it, or no runner takes it now.
 func (r *Resumer) Resume(ctx context.Context, id string) error {
-	_, err := r.resume(ctx, id)
+	q, err := r.m.store.Request(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = r.resume(ctx, id, q.Host)
 	return err
 }
 
 // resume reports whether the request is RUNNING again. What was begun is ended
 // also if ctx ends.
-func (r *Resumer) resume(ctx context.Context, id string) (bool, error) {
-	runner, ok := r.m.fleet.pick()
+func (r *Resumer) resume(ctx context.Context, id, host string) (bool, error) {
+	runner, ok := r.m.fleet.pick(host)
 	if !ok {
 		return false, nil
 	}
@@ -129,7 +134,7 @@ func (r *Resumer) resume(ctx context.Context, id string) (bool, error) {
 			return false, nil
 		}
 		err := r.m.store.Suspend(work, id, epoch, sjc.Body, sealed(sjc.Body), whyRefused(runner, err))
-		r.m.changes.notify(id)
+		r.m.mayHaveEnded(id) // if a stop was asked for
 		return false, err
 	case unknown:
 		log.Warn("the job runner did not answer; whether it has the request shows with its next heartbeat, or its lease", "error", err)
@@ -178,7 +183,7 @@ func (r *Resumer) Cleanup(ctx context.Context) error {
 	for _, id := range expired {
 		r.m.log.Warn("suspended for too long: the request failed", "request", id, "ttl", r.m.cfg.SuspendTTL)
 		r.m.metrics.ended.WithLabelValues(proto.StateFail.String()).Inc()
-		r.m.changes.notify(id)
+		r.m.mayHaveEnded(id)
 	}
 	return err
 }

@@ -211,7 +211,7 @@ func TestFailedClaimsDoNotFillARunner(t *testing.T) {
 		for range 5 {
 			must(w.t, m.Resumer().Resume(w.t.Context(), id))
 		}
-		if _, ok := m.fleet.pick(); !ok {
+		if _, ok := m.fleet.pick(""); !ok {
 			w.t.Error("the runner counts as full although nothing was sent to it")
 		}
 	})

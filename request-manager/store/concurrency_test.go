@@ -20,11 +20,12 @@ func TestTwoManagersClaimEachChainOnce(t *testing.T) {
 		var mu sync.Mutex
 		claimed := map[string]string{}
 		claim := func(s *Store, host string) error {
-			ids, err := s.UnclaimedSJCs(t.Context(), chains)
+			found, err := s.UnclaimedSJCs(t.Context(), chains)
 			if err != nil {
 				return err
 			}
-			for _, id := range ids {
+			for _, u := range found {
+				id := u.RequestID
 				_, err := s.ClaimSJC(t.Context(), id, host)
 				if errors.Is(err, ErrNotUpdated) {
 					continue

@@ -17,23 +17,26 @@ type Pending struct {
 	Epoch         uint64
 	StopRequested bool
 	CreatedAt     time.Time
+	// Host is the only one that may run it; "" is any.
+	Host string
 }
 
 // PendingRequests returns PENDING requests that were created at least that long
-// ago, oldest first.
-func (s *Store) PendingRequests(ctx context.Context, olderThan time.Duration, limit int) ([]Pending, error) {
+// ago, oldest first: those that any host may run, and those of these hosts.
+func (s *Store) PendingRequests(ctx context.Context, olderThan time.Duration, limit int, hosts ...string) ([]Pending, error) {
 	var out []Pending
 	err := s.do(ctx, "pending requests", func(ctx context.Context, _ int) error {
 		out = nil
-		q := s.q("SELECT request_id, epoch, stop_requested_at IS NOT NULL, created_at FROM requests"+
+		q := s.q("SELECT request_id, epoch, stop_requested_at IS NOT NULL, created_at, host FROM requests"+
 			s.dialect.useIndex("requests_state")+" WHERE state = ? AND created_at <= ", proto.StatePending).
 			now().add(" - ?", olderThan.Microseconds()).
+			add(" AND host IN ").ids(withAnyHost(hosts)).
 			// Equal times backwards by id: this is the index read from its end.
 			add(" ORDER BY created_at, request_id DESC LIMIT ?", limit)
 		return q.rows(ctx, s.read, func(scan func(...any) error) error {
 			var p Pending
 			var created int64
-			if err := scan(&p.RequestID, &p.Epoch, &p.StopRequested, &created); err != nil {
+			if err := scan(&p.RequestID, &p.Epoch, &p.StopRequested, &created, &p.Host); err != nil {
 				return err
 			}
 			p.CreatedAt = fromMicros(created)
@@ -43,6 +46,9 @@ func (s *Store) PendingRequests(ctx context.Context, olderThan time.Duration, li
 	})
 	return out, err
 }
+
+// withAnyHost adds to hosts what stands for any.
+func withAnyHost(hosts []string) []string { return append([]string{""}, hosts...) }
 
 // Handover is a request to hand to a runner.
 type Handover struct {

@@ -72,18 +72,31 @@ func (t *tx) insertSJCs(ctx context.Context, blobs map[string][]byte) error {
 	})
 }
 
-// UnclaimedSJCs returns the request ids of SJCs that nobody claimed, in random
-// order, so that several managers rarely go for the same.
-func (s *Store) UnclaimedSJCs(ctx context.Context, limit int) ([]string, error) {
-	var ids []string
+// UnclaimedSJC is a suspended job chain that nobody claimed.
+type UnclaimedSJC struct {
+	RequestID string
+	Host      string // the only one that may run it; "" is any
+}
+
+// UnclaimedSJCs returns SJCs that nobody claimed, those that any host may run and
+// those of these hosts, in random order, so that several managers rarely go for the
+// same.
+func (s *Store) UnclaimedSJCs(ctx context.Context, limit int, hosts ...string) ([]UnclaimedSJC, error) {
+	var out []UnclaimedSJC
 	err := s.do(ctx, "unclaimed suspended job chains", func(ctx context.Context, _ int) error {
-		var err error
-		ids, err = s.q(`SELECT request_id FROM suspended_job_chains WHERE rm_host IS NULL
-			ORDER BY suspended_at LIMIT ?`, max(limit, unclaimedScan)).strings(ctx, s.read)
-		return err
+		out = nil
+		return s.q(`SELECT c.request_id, r.host FROM suspended_job_chains c JOIN requests r ON r.request_id = c.request_id
+			WHERE c.rm_host IS NULL AND r.host IN `).ids(withAnyHost(hosts)).
+			add(" ORDER BY c.suspended_at LIMIT ?", max(limit, unclaimedScan)).
+			rows(ctx, s.read, func(scan func(...any) error) error {
+				var u UnclaimedSJC
+				err := scan(&u.RequestID, &u.Host)
+				out = append(out, u)
+				return err
+			})
 	})
-	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	return ids[:min(limit, len(ids))], err
+	rand.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out[:min(limit, len(out))], err
 }
 
 // ClaimSJC claims an SJC for a manager and returns it. The error is ErrNotUpdated

@@ -27,7 +27,7 @@ func TestSuspendClaimResume(t *testing.T) {
 
 		ids, err := f.UnclaimedSJCs(ctx, 10)
 		must(t, err)
-		if !slices.Equal(ids, []string{id}) {
+		if !slices.Equal(ids, []UnclaimedSJC{{RequestID: id}}) {
 			t.Errorf("unclaimed %v, want %s", ids, id)
 		}
 		sjc, err := f.ClaimSJC(ctx, id, "rm-1")
@@ -99,7 +99,7 @@ func TestOldClaimsAreDropped(t *testing.T) {
 		must(t, err)
 		ids, err := f.UnclaimedSJCs(t.Context(), 10)
 		must(t, err)
-		if n != 1 || !slices.Equal(ids, []string{dead}) {
+		if n != 1 || !slices.Equal(ids, []UnclaimedSJC{{RequestID: dead}}) {
 			t.Errorf("dropped %d, unclaimed %v, want %s", n, ids, dead)
 		}
 	})
