@@ -96,8 +96,9 @@ func (w *wall) clockTo(c time.Time) time.Time {
 	return w.cron.Prev(c.Truncate(time.Second).Add(time.Second))
 }
 
-// farAway is longer than any shift of a clock: what is so far from a segment needs no
-// look at each change of the clock on the way.
+// farAway is longer than any shift of a clock. When the time of the cron that is next
+// and the change of the clock that is next are both so far away, no change on the way
+// there can matter, and there is no need to look at each.
 const farAway = 72 * time.Hour
 
 func (w *wall) next(t time.Time) (time.Time, bool) {
@@ -116,7 +117,7 @@ func (w *wall) next(t time.Time) (time.Time, bool) {
 		if c.IsZero() || s.end.IsZero() {
 			return time.Time{}, false
 		}
-		if far := s.instant(c).Add(-farAway); far.After(s.end) {
+		if far := s.instant(c).Add(-farAway); far.After(s.end) && s.end.Sub(from) > farAway {
 			s, from = segmentAt(far, w.zone), far
 			continue
 		}
@@ -143,11 +144,11 @@ func (w *wall) atOrBefore(t time.Time) (time.Time, bool) {
 		if w.gapEndsAt(s) {
 			return s.start.UTC(), true
 		}
-		to = s.start.UTC().Add(-1)
-		if far := s.instant(c).Add(farAway); far.Before(to) {
-			to = far
+		before := s.start.UTC().Add(-1)
+		if far := s.instant(c).Add(farAway); far.Before(before) && to.Sub(before) > farAway {
+			before = far
 		}
-		s = segmentAt(to, w.zone)
+		to, s = before, segmentAt(before, w.zone)
 	}
 }
 
