@@ -24,7 +24,7 @@ const (
 
 // NewRequest is all that is stored when a request is created.
 type NewRequest struct {
-	// Request has the ID, Type, User, Args (secrets masked) and TotalJobs;
+	// Request has the ID, Type, User, Host, Args (secrets masked) and TotalJobs;
 	// CreateRequests sets State and CreatedAt.
 	Request proto.Request
 	// ArgValues are the args that lists can be filtered by, without secret ones.
@@ -112,7 +112,7 @@ func (s *Store) newRows(reqs []NewRequest) (*newRows, error) {
 			rows.keys = append(rows.keys, []any{hash[:], id, nonNil(r.BodyHash)})
 		}
 		rows.requests = append(rows.requests, []any{id, r.Request.Type, r.Request.User,
-			proto.StatePending, r.Request.TotalJobs, cleanReason(r.Request.Reason), string(args)})
+			proto.StatePending, r.Request.TotalJobs, cleanReason(r.Request.Reason), string(args), r.Request.Host})
 		rows.archives = append(rows.archives, []any{id, blob})
 		for _, name := range slices.Sorted(maps.Keys(r.ArgValues)) {
 			rows.args = append(rows.args, []any{id, name, valueHash(proto.Text(r.ArgValues[name]))})
@@ -129,7 +129,7 @@ func (rows *newRows) insert(ctx context.Context, t *tx, now int64) error {
 		more   []any
 	}{
 		{"INSERT INTO idempotency_keys (key_hash, request_id, body_hash, created_at) VALUES", rows.keys, []any{now}},
-		{`INSERT INTO requests (request_id, type, user, state, total_jobs, reason, args,
+		{`INSERT INTO requests (request_id, type, user, state, total_jobs, reason, args, host,
 			created_at, updated_at, epoch, finished_jobs) VALUES`, rows.requests, []any{now, now, 0, 0}},
 		{"INSERT INTO request_archives (request_id, job_chain) VALUES", rows.archives, nil},
 		{"INSERT INTO request_args (request_id, name, value_hash, created_at) VALUES", rows.args, []any{now}},
@@ -157,6 +157,9 @@ func (r *NewRequest) check() error {
 		return err
 	}
 	if err := checkName("type", r.Request.Type, maxType); err != nil {
+		return err
+	}
+	if err := checkName("host", r.Request.Host, maxHost); err != nil {
 		return err
 	}
 	for name := range r.ArgValues {

@@ -29,6 +29,7 @@ const (
 const (
 	errNoLocksInCluster = 1235 // GET_LOCK on a Galera node
 	errTableExists      = 1050 // made just now by another node of the cluster
+	errColumnExists     = 1060 // likewise
 )
 
 // Migrate brings the schema to the newest step. Any number of processes may call
@@ -67,7 +68,7 @@ func (s *Store) migrateAgain(err error) bool {
 		return true
 	}
 	cause := migrationCause(err)
-	if e, ok := errors.AsType[*mysqldriver.MySQLError](cause); ok && e.Number == errTableExists {
+	if e, ok := errors.AsType[*mysqldriver.MySQLError](cause); ok && (e.Number == errTableExists || e.Number == errColumnExists) {
 		return true
 	}
 	switch s.dialect.classify(cause) {

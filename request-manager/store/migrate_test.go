@@ -72,7 +72,8 @@ func sqliteSchema(t *testing.T) []string {
 	t.Helper()
 	lite := openStore(t, Config{SQLitePath: memoryPath})
 	names, err := lite.q(`SELECT m.name || '.' || c.name || CASE WHEN c."notnull" THEN '' ELSE ' null' END
-		FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name <> 'schema_migrations'
+		FROM sqlite_master m, pragma_table_info(m.name) c
+		WHERE m.type = 'table' AND m.name NOT IN ('schema_migrations', 'sqlite_sequence')
 		UNION ALL SELECT tbl_name || ' index ' || name FROM sqlite_master
 		WHERE type = 'index' AND sql IS NOT NULL AND tbl_name <> 'schema_migrations'`).strings(t.Context(), lite.read)
 	must(t, err)

@@ -20,7 +20,7 @@ const (
 
 // requestColumns are those that scanRequest reads, of requests AS r.
 const requestColumns = `r.request_id, r.type, r.user, r.state, r.epoch, r.jr_url, r.created_at,
-	r.started_at, r.finished_at, r.stop_requested_at, r.total_jobs, r.finished_jobs, r.reason`
+	r.started_at, r.finished_at, r.stop_requested_at, r.total_jobs, r.finished_jobs, r.reason, r.host`
 
 // scanRequest reads requestColumns and, into more, what stands after them.
 func scanRequest(scan func(...any) error, more ...any) (proto.Request, error) {
@@ -31,7 +31,7 @@ func scanRequest(scan func(...any) error, more ...any) (proto.Request, error) {
 		started, finished, stopped sql.NullInt64
 	)
 	dest := []any{&r.ID, &r.Type, &r.User, &r.State, &r.Epoch, &url, &created,
-		&started, &finished, &stopped, &r.TotalJobs, &r.FinishedJobs, &r.Reason}
+		&started, &finished, &stopped, &r.TotalJobs, &r.FinishedJobs, &r.Reason, &r.Host}
 	if err := scan(append(dest, more...)...); err != nil {
 		return proto.Request{}, err
 	}
