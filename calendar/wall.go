@@ -60,32 +60,6 @@ func newWall(s *cron.SpecSchedule, app proto.App, zone *time.Location) (*wall, e
 	return w, nil
 }
 
-// segment is a stretch of time in which the clock of a zone has one offset. A zero
-// start or end is that there is none.
-type segment struct {
-	start, end time.Time
-	offset     time.Duration
-}
-
-func segmentAt(t time.Time, zone *time.Location) segment {
-	t = t.In(zone)
-	start, end := t.ZoneBounds()
-	_, offset := t.Zone()
-	return segment{start: start, end: end, offset: time.Duration(offset) * time.Second}
-}
-
-// before returns the segment that ends where s starts.
-func (s segment) before(zone *time.Location) segment { return segmentAt(s.start.Add(-1), zone) }
-
-// after returns the segment that starts where s ends.
-func (s segment) after(zone *time.Location) segment { return segmentAt(s.end, zone) }
-
-// clock returns what the clock of the segment shows at t.
-func (s segment) clock(t time.Time) time.Time { return t.UTC().Add(s.offset) }
-
-// instant returns when the clock of the segment shows c.
-func (s segment) instant(c time.Time) time.Time { return c.Add(-s.offset) }
-
 // clockFrom returns the first time of the cron that is not before c; zero if there is
 // none.
 func (w *wall) clockFrom(c time.Time) time.Time { return w.cron.Next(c.Add(-1)) }
@@ -109,15 +83,17 @@ func (w *wall) next(t time.Time) (time.Time, bool) {
 		if c.IsZero() {
 			return time.Time{}, false
 		}
+		mayJump := !s.end.IsZero() && s.end.Sub(from) > farAway
 		for ; !c.IsZero() && (s.end.IsZero() || s.instant(c).Before(s.end)); c = w.cron.Next(c) {
 			if w.meant(c, s) {
 				return s.instant(c), true
 			}
+			mayJump = false // the other time that the clock shows c may be next
 		}
 		if c.IsZero() || s.end.IsZero() {
 			return time.Time{}, false
 		}
-		if far := s.instant(c).Add(-farAway); far.After(s.end) && s.end.Sub(from) > farAway {
+		if far := s.instant(c).Add(-farAway); mayJump && far.After(s.end) {
 			s, from = segmentAt(far, w.zone), far
 			continue
 		}
@@ -133,10 +109,12 @@ func (w *wall) atOrBefore(t time.Time) (time.Time, bool) {
 	to := t.UTC()
 	for {
 		c := w.clockTo(s.clock(to))
+		mayJump := !s.start.IsZero() && to.Sub(s.start) > farAway
 		for ; !c.IsZero() && (s.start.IsZero() || !s.instant(c).Before(s.start)); c = w.cron.Prev(c) {
 			if w.meant(c, s) {
 				return s.instant(c), true
 			}
+			mayJump = false
 		}
 		if c.IsZero() || s.start.IsZero() {
 			return time.Time{}, false
@@ -145,7 +123,7 @@ func (w *wall) atOrBefore(t time.Time) (time.Time, bool) {
 			return s.start.UTC(), true
 		}
 		before := s.start.UTC().Add(-1)
-		if far := s.instant(c).Add(farAway); far.Before(before) && to.Sub(before) > farAway {
+		if far := s.instant(c).Add(farAway); mayJump && far.Before(before) {
 			before = far
 		}
 		to, s = before, segmentAt(before, w.zone)
