@@ -234,3 +234,16 @@ func TestPeriodEndsWhereTheNextStarts(t *testing.T) {
 		}
 	}
 }
+
+// All names that are suggested exist.
+func TestZonesExist(t *testing.T) {
+	t.Parallel()
+	if len(Zones()) < 400 {
+		t.Errorf("there are %d zones", len(Zones()))
+	}
+	for _, name := range Zones() {
+		if _, err := New(proto.App{Starts: "daily", Timezone: name}); err != nil {
+			t.Error(err)
+		}
+	}
+}

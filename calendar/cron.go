@@ -89,12 +89,7 @@ func newCron(app proto.App, zone *time.Location) (rule, error) {
 	if s.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, &FieldError{Field: "cron", Never: true, Message: "is " + quote(app.Cron) + ", a time that never comes"}
 	}
-	w, err := newWall(s, app, zone)
-	if err != nil {
-		return nil, err
-	}
-	w.least = sampleShortest(s)
-	return w, nil
+	return newWall(s, app, zone)
 }
 
 // cronEvery is the grid of `@every 90s`, which knows no zone.

@@ -30,10 +30,12 @@ const (
 // segment has, or back, so that both segments have those of a fold. Going from segment
 // to segment gives instants in order, each once, whatever the zone does.
 type wall struct {
-	cron  *cron.SpecSchedule
-	zone  *time.Location
-	gap   string
-	fold  string
+	cron *cron.SpecSchedule
+	zone *time.Location
+	gap  string
+	fold string
+	// least is the shortest of a calendar period; 0 for a cron, of which it is not
+	// known before it is asked for.
 	least time.Duration
 }
 
@@ -198,4 +200,9 @@ func (w *wall) why(t time.Time) string {
 	return ""
 }
 
-func (w *wall) shortest() time.Duration { return w.least }
+func (w *wall) shortest() time.Duration {
+	if w.least != 0 {
+		return w.least
+	}
+	return sampleShortest(w.cron)
+}

@@ -1,7 +1,9 @@
 package calendar
 
 import (
+	_ "embed"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -9,6 +11,13 @@ import (
 // zones has the zones that were asked for, by name: to read one takes a file. Only
 // names that exist get in, and there are some hundred.
 var zones sync.Map
+
+//go:embed zones.txt
+var zoneNames string
+
+// Zones returns names of time zones, to find what a misspelt one was meant to be. A
+// zone may exist that is not among them.
+func Zones() []string { return strings.Fields(zoneNames) }
 
 // loadZone returns a zone by its name in the tz database; "" is UTC.
 func loadZone(name string) (*time.Location, error) {
