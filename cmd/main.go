@@ -133,7 +133,7 @@ func (p *program) root() *cobra.Command {
 		p.findVerb(), p.psVerb(), p.runningVerb(), p.requestsVerb())
 	p.addGroup(root, groupSpecs, p.lintVerb(), p.graphVerb())
 	p.addGroup(root, groupServe, p.devVerb(), p.requestManagerVerb(), p.jobRunnerVerb(), p.migrateVerb(), p.checkVerb(),
-		p.runnersVerb(), p.drainVerb())
+		p.runnersVerb(), p.drainVerb(), p.tortureVerb())
 	root.AddCommand(p.versionVerb())
 	root.SetHelpCommand(p.helpVerb(root))
 	return root

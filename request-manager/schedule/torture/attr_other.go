@@ -1,0 +1,9 @@
+//go:build !linux
+
+package torture
+
+import "syscall"
+
+func attr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}
