@@ -28,6 +28,7 @@ type startFlags struct {
 	wait     bool
 	key      string
 	argsFile string
+	host     string
 }
 
 func (p *program) startVerb() *cobra.Command {
@@ -48,6 +49,7 @@ func (p *program) startVerb() *cobra.Command {
 	c.Flags().BoolVar(&f.wait, "wait", false, "show how it runs until it ends")
 	c.Flags().StringVar(&f.key, "key", "", "idempotency key: a second start with the same key and args is the same request")
 	c.Flags().StringVar(&f.argsFile, "args-file", "", "JSON `file` with args, - for stdin; args of the command line win")
+	c.Flags().StringVar(&f.host, "host", "", "`name` of the host whose Job Runners alone run it; it waits while none is there")
 	return p.clientVerb(c)
 }
 
@@ -71,7 +73,7 @@ func (p *program) start(ctx context.Context, requestType string, words []string,
 	if f.key == "" {
 		f.key = xid.New().String()
 	}
-	r, err := c.CreateRequest(ctx, proto.CreateRequest{Type: requestType, Args: args}, f.key)
+	r, err := c.CreateRequest(ctx, proto.CreateRequest{Type: requestType, Args: args, Host: f.host}, f.key)
 	if err != nil {
 		return err
 	}

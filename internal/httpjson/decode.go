@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -30,6 +33,49 @@ func Decode(c echo.Context, dst any, limit int64) error {
 		return err
 	}
 	return Unmarshal(b.Bytes(), dst)
+}
+
+// DecodeStrict is Decode for a body whose every key must be known, and whose errors
+// name the field also where the value of a type of ours is malformed. dst is a
+// pointer to a struct.
+func DecodeStrict(c echo.Context, dst any, limit int64) error {
+	b := getBuffer()
+	defer putBuffer(b)
+	if err := read(c, b, limit); err != nil {
+		return err
+	}
+	err := Unmarshal(b.Bytes(), dst)
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(b.Bytes(), &fields) != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if e := checkField(dst, name, fields[name]); e != nil {
+			return e
+		}
+	}
+	return err
+}
+
+// checkField says what is wrong with one field of a body like dst.
+func checkField(dst any, name string, value json.RawMessage) error {
+	body, err := json.Marshal(map[string]json.RawMessage{name: value})
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	err = d.Decode(reflect.New(reflect.TypeOf(dst).Elem()).Interface())
+	if err == nil {
+		return nil
+	}
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && t.Field != "" {
+		return mistake(body, err)
+	}
+	if unknown, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return proto.Errorf(proto.CodeInvalid, "%s: there is no such field", strings.Trim(unknown, `"`))
+	}
+	return proto.Errorf(proto.CodeInvalid, "%s: %s", name, err)
 }
 
 // Unmarshal is Decode for a body that was read already.

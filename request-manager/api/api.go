@@ -2,7 +2,7 @@
 // the routes on which Job Runners report.
 //
 // A handler decodes, makes one call to the Manager, and encodes. The package
-// knows nothing of the database, of specs or of runners; it imports proto and
+// knows nothing of the database, of specs, of calendars or of runners; it imports proto and
 // httpjson.
 package api
 
@@ -55,24 +55,26 @@ func (c Config) withDefaults() Config {
 
 // server holds what handlers need.
 type server struct {
-	cfg      Config
-	manager  Manager
-	log      *slog.Logger
-	watchers chan struct{} // has a place for each event stream that may be open
-	poll     time.Duration // how often an event stream looks without being told
-	beat     time.Duration // how often an event stream shows that it is alive
+	cfg       Config
+	manager   Manager
+	scheduler Scheduler
+	log       *slog.Logger
+	watchers  chan struct{} // has a place for each event stream that may be open
+	poll      time.Duration // how often an event stream looks without being told
+	beat      time.Duration // how often an event stream shows that it is alive
 }
 
-// New returns the API over the manager.
-func New(cfg Config, m Manager, log *slog.Logger) http.Handler {
+// New returns the API over the manager and the engine of recurring work.
+func New(cfg Config, m Manager, scheduler Scheduler, log *slog.Logger) http.Handler {
 	cfg = cfg.withDefaults()
 	s := &server{
-		cfg:      cfg,
-		manager:  m,
-		log:      log,
-		watchers: make(chan struct{}, cfg.Watchers),
-		poll:     3 * time.Second,
-		beat:     15 * time.Second,
+		cfg:       cfg,
+		manager:   m,
+		scheduler: scheduler,
+		log:       log,
+		watchers:  make(chan struct{}, cfg.Watchers),
+		poll:      3 * time.Second,
+		beat:      15 * time.Second,
 	}
 	metrics := httpjson.NewMetrics(cfg.Registry, "request-manager")
 	e := httpjson.New(s.routes(), metrics, log)
@@ -104,6 +106,22 @@ func (s *server) routes() []httpjson.Route {
 		{Method: "POST", Path: "/api/v1/reports", Handle: s.report, Before: runner},
 		{Method: "POST", Path: "/api/v1/job-runners", Handle: s.heartbeat, Before: runner},
 
+		{Method: "GET", Path: "/api/v1/apps", Handle: s.listApps, Before: user},
+		{Method: "GET", Path: "/api/v1/apps/:name", Handle: s.getApp, Before: user},
+		{Method: "PUT", Path: "/api/v1/apps/:name", Handle: s.putApp, Before: user},
+		{Method: "DELETE", Path: "/api/v1/apps/:name", Handle: s.deleteApp, Before: user},
+		{Method: "PUT", Path: "/api/v1/apps/:name/pause", Handle: s.pauseApp, Before: user},
+		{Method: "PUT", Path: "/api/v1/apps/:name/resume", Handle: s.resumeApp, Before: user},
+		{Method: "POST", Path: "/api/v1/apps/:name/run", Handle: s.runApp, Before: user},
+		{Method: "GET", Path: "/api/v1/apps/:name/periods", Handle: s.getPeriods, Before: user},
+		{Method: "GET", Path: "/api/v1/apps/:name/next", Handle: s.getNextTimes, Before: user},
+		{Method: "GET", Path: "/api/v1/apps/:name/events", Handle: s.getAppEvents, Before: user},
+		{Method: "GET", Path: "/api/v1/blocked", Handle: s.getBlocked, Before: user},
+		{Method: "GET", Path: "/api/v1/instances", Handle: s.findInstances, Before: user},
+		{Method: "GET", Path: "/api/v1/hosts/:host/instances", Handle: s.getHostInstances, Before: user},
+
+		{Method: "GET", Path: "/api/v1/schedule/members", Handle: s.listMembers, Before: user},
+		{Method: "PUT", Path: "/api/v1/schedule/shards", Handle: s.setShards, Before: user},
 		{Method: "GET", Path: "/api/v1/job-runners", Handle: s.listRunners, Before: user},
 		{Method: "PUT", Path: "/api/v1/job-runners/:runner/drain", Handle: s.drainRunner, Before: user},
 		{Method: "GET", Path: "/version", Handle: httpjson.Version(s.cfg.Version)},

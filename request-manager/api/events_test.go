@@ -69,7 +69,7 @@ func events(body string) string {
 // stream opens a stream that ends with ctx and returns what it brought when it has
 // ended. It must run in a synctest bubble.
 func stream(ctx context.Context, t *testing.T, cfg Config, m Manager) (end func() *httptest.ResponseRecorder) {
-	api := New(cfg, m, quiet(t))
+	api := New(cfg, m, &fakeScheduler{}, quiet(t))
 	w := httptest.NewRecorder()
 	done := make(chan struct{})
 	go func() {
@@ -191,7 +191,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &watched{state: proto.StateRunning, changed: make(chan struct{})}
-		api := New(Config{Watchers: 1}, r.manager(), quiet(t))
+		api := New(Config{Watchers: 1}, r.manager(), &fakeScheduler{}, quiet(t))
 		ctx, cancel := context.WithCancel(t.Context())
 		open := func() *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()

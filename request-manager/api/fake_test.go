@@ -218,14 +218,14 @@ func call(t *testing.T, cfg Config, m Manager, method, path, body string, header
 		r.Header.Add(name, value)
 	}
 	w := httptest.NewRecorder()
-	New(cfg, m, quiet(t)).ServeHTTP(w, r)
+	New(cfg, m, &fakeScheduler{}, quiet(t)).ServeHTTP(w, r)
 	return w
 }
 
 // serve runs the API on a port of its own until the test ends.
 func serve(t *testing.T, cfg Config, m Manager) string {
 	t.Helper()
-	s := httptest.NewServer(New(cfg, m, quiet(t)))
+	s := httptest.NewServer(New(cfg, m, &fakeScheduler{}, quiet(t)))
 	t.Cleanup(s.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return s.URL

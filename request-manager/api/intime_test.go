@@ -23,7 +23,7 @@ func (m *hangingManager) Find(ctx context.Context, _ proto.RequestFilter) ([]pro
 func TestUsersDoNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		api := New(Config{}, &hangingManager{}, quiet(t))
+		api := New(Config{}, &hangingManager{}, &fakeScheduler{}, quiet(t))
 		w := httptest.NewRecorder()
 		begun := time.Now()
 		api.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/requests", nil))

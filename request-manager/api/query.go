@@ -7,32 +7,49 @@ import (
 	"strings"
 	"time"
 
+	"github.com/labstack/echo/v4"
+
 	"github.com/treadle-run/treadle/proto"
 )
 
-// filterKeys are the keys that the query of a list of requests may have, and
-// whether they may be repeated.
-var filterKeys = map[string]bool{
-	"type": false, "user": false, "state": true, "arg": true,
-	"since": false, "until": false, "limit": false, "offset": false,
+// parseQuery reads the query, which may have these keys; those with a star may be
+// repeated. Errors name the key.
+func parseQuery(c echo.Context, keys ...string) (url.Values, error) {
+	return queryOf(c.Request().URL.RawQuery, keys...)
+}
+
+func queryOf(query string, keys ...string) (url.Values, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, proto.Errorf(proto.CodeInvalid, "malformed query: %s", err)
+	}
+	for key, vs := range values {
+		switch {
+		case slices.Contains(keys, key+"*"):
+		case !slices.Contains(keys, key):
+			return nil, unknownKey(key, keys)
+		case len(vs) > 1:
+			return nil, proto.Errorf(proto.CodeInvalid, "%s: given %d times, expected once", key, len(vs))
+		}
+	}
+	return values, nil
+}
+
+func unknownKey(key string, keys []string) error {
+	if len(keys) == 0 {
+		return proto.Errorf(proto.CodeInvalid, "unknown query key %q: none is known here", key)
+	}
+	names := strings.ReplaceAll(strings.Join(keys, ", "), "*", "")
+	return proto.Errorf(proto.CodeInvalid, "unknown query key %q: expected one of %s", key, names)
 }
 
 // parseFilter reads the query of a list of requests. An empty value is as good as
 // none. Errors name the key and what was expected.
 func parseFilter(query string) (proto.RequestFilter, error) {
 	var f proto.RequestFilter
-	values, err := url.ParseQuery(query)
+	values, err := queryOf(query, "type", "user", "state*", "arg*", "since", "until", "limit", "offset")
 	if err != nil {
-		return f, proto.Errorf(proto.CodeInvalid, "malformed query: %s", err)
-	}
-	for key, vs := range values {
-		repeats, known := filterKeys[key]
-		if !known {
-			return f, proto.Errorf(proto.CodeInvalid, "unknown query key %q: expected one of type, user, state, arg, since, until, limit, offset", key)
-		}
-		if len(vs) > 1 && !repeats {
-			return f, proto.Errorf(proto.CodeInvalid, "%s: given %d times, expected once", key, len(vs))
-		}
+		return f, err
 	}
 	f.Type, f.User = values.Get("type"), values.Get("user")
 	if f.States, err = parseStates(values["state"]); err != nil {
@@ -119,4 +136,17 @@ func parseCount(values url.Values, key string) (uint, error) {
 		return 0, proto.Errorf(proto.CodeInvalid, "%s: expected a whole number from 0 on, got %q", key, text)
 	}
 	return uint(n), nil
+}
+
+// parseID reads a number that names something; 0 if there is none.
+func parseID(values url.Values, key string) (uint64, error) {
+	text := values.Get(key)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return 0, proto.Errorf(proto.CodeInvalid, "%s: expected the id of an event, got %q", key, text)
+	}
+	return n, nil
 }

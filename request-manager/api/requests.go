@@ -27,6 +27,7 @@ type createBody struct {
 	Type string          `json:"Type"`
 	Args json.RawMessage `json:"Args"`
 	User string          `json:"User"`
+	Host string          `json:"host"`
 }
 
 func (s *server) createRequest(c echo.Context) error {
@@ -38,7 +39,7 @@ func (s *server) createRequest(c echo.Context) error {
 	if err := httpjson.Decode(c, &body, s.cfg.BodyLimit); err != nil {
 		return err
 	}
-	create := proto.CreateRequest{Type: body.Type}
+	create := proto.CreateRequest{Type: body.Type, Host: body.Host}
 	if int64(len(body.Args)) > s.cfg.ArgsLimit {
 		return proto.Errorf(proto.CodeTooLarge, "Args: larger than %s", httpjson.Size(s.cfg.ArgsLimit))
 	}

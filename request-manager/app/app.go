@@ -23,6 +23,7 @@ import (
 	jrclient "github.com/treadle-run/treadle/job-runner/client"
 	"github.com/treadle-run/treadle/request-manager/api"
 	"github.com/treadle-run/treadle/request-manager/request"
+	"github.com/treadle-run/treadle/request-manager/schedule"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
@@ -75,38 +76,61 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	defer runners.Close()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	member := memberName()
+	var engine *schedule.Engine // nothing calls it before the manager runs
 	manager := request.New(request.Config{
 		Store: db, Specs: specs, Runners: runners, Logger: deps.Logger, Registry: metrics,
-		Host: memberName(), RunnerURL: cfg.JRClient.URL,
+		Host: member, RunnerURL: cfg.JRClient.URL,
 		MaxArgsSize: cfg.Limits.Args,
 		RunnerTries: cfg.Runner.Tries, RunnerRetryWait: cfg.Runner.RetryWait, DeliveryTimeout: deliveryTimeout,
 		Lease: cfg.Lease, SuspendTTL: cfg.Resumer.TTL, ClaimTimeout: cfg.Resumer.ClaimTimeout, ResumeEvery: cfg.Resumer.Interval,
+		Ended:  func(ids ...string) { engine.Ended(ids...) },
+		HostUp: func(host string) { engine.HostUp(host) },
 	})
-	return serve(ctx, cfg, deps, ln, manager, metrics)
+	engine = newEngine(cfg, deps, db, specs, manager, member, metrics)
+	return serve(ctx, cfg, deps, ln, manager, engine, metrics)
 }
 
 // serve serves until ctx ends. The order of the end: calls that are under way
-// get their answers while the manager's roles still run; then these end.
-func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, manager *request.Manager, metrics *prometheus.Registry) error {
+// get their answers while all else still runs; then the schedule engine gives up what
+// it works on, which needs the manager; then the manager's roles end.
+func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, manager *request.Manager, engine *schedule.Engine, metrics *prometheus.Registry) error {
 	handler := api.New(api.Config{
 		Version: deps.Version, Secret: string(cfg.Cluster.Secret), ArgsLimit: int64(cfg.Limits.Args),
 		Closing: ctx.Done(), Registry: metrics,
-	}, manager, deps.Logger)
+	}, manager, engine, deps.Logger)
 	deps.Logger.Info("request manager listens", "addr", ln.Addr().String())
 	if deps.Ready != nil {
 		deps.Ready(ln.Addr().String())
 	}
-	living, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	var roles sync.WaitGroup
-	roles.Go(func() { manager.Run(living) })
+	stopManager := start(ctx, manager.Run)
+	defer stopManager()
+	stopEngine := func() {}
+	if cfg.Schedule.Enabled {
+		stopEngine = start(ctx, engine.Run)
+	} else {
+		deps.Logger.Info("recurring work is left to other request managers (schedule.enabled)")
+	}
+	defer stopEngine()
 	err := httpserve.Serve(ctx, ln, handler, shutdownGrace, deps.Logger)
-	stop()
-	roles.Wait()
+	stopEngine()
+	stopManager()
 	if err == nil {
 		deps.Logger.Info("request manager ended")
 	}
 	return err
+}
+
+// start runs something that outlives ctx, until the function that it returns is
+// called: that one waits for the end, and may be called again.
+func start(ctx context.Context, run func(context.Context)) (stop func()) {
+	living, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { run(living) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }
 
 // OpenStore opens the database of the configuration. It does not migrate it.

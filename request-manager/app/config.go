@@ -24,6 +24,7 @@ type Config struct {
 	JRClient JRClient       `yaml:"jr_client"`
 	Auth     Auth           `yaml:"auth"`
 	Resumer  Resumer        `yaml:"resumer"`
+	Schedule Schedule       `yaml:"schedule"`
 	Lease    time.Duration  `yaml:"lease"` // for how long a runner may run jobs without an answer
 	Cluster  config.Cluster `yaml:"cluster"`
 	Limits   Limits         `yaml:"limits"`
@@ -79,6 +80,16 @@ type Resumer struct {
 	Interval     time.Duration `yaml:"interval"`      // between two looks for suspended requests
 }
 
+// Schedule is how recurring work is run.
+type Schedule struct {
+	Enabled    bool          `yaml:"enabled"`     // whether this Request Manager runs it
+	Poll       time.Duration `yaml:"poll"`        // between two looks for what is due
+	Heartbeat  time.Duration `yaml:"heartbeat"`   // between two signs of life
+	StaleAfter time.Duration `yaml:"stale_after"` // a member not heard of for so long loses its instances
+	Workers    int           `yaml:"workers"`     // instances worked on at a time
+	Keep       time.Duration `yaml:"keep"`        // instances that ended, and events
+}
+
 // Limits bounds what one request may ask for. That of job data is the runner's.
 type Limits struct {
 	Jobs  int `yaml:"jobs"`  // in one chain
@@ -125,11 +136,15 @@ func Default() Config {
 		Server:  Server{Addr: "127.0.0.1:32308"},
 		Specs:   Specs{Dir: "specs"},
 		Resumer: Resumer{TTL: time.Hour, ClaimTimeout: 5 * time.Minute, Interval: 3 * time.Second},
-		Lease:   time.Minute,
-		Limits:  Limits{Jobs: 200_000, Depth: 50, Args: 1 << 20},
-		DB:      Tries{Tries: 3, RetryWait: 500 * time.Millisecond},
-		Runner:  Tries{Tries: 5, RetryWait: 5 * time.Second},
-		Log:     config.Log{Level: "info", Format: "text"},
+		Schedule: Schedule{
+			Enabled: true, Poll: time.Second, Heartbeat: 2 * time.Second, StaleAfter: 15 * time.Second,
+			Workers: 128, Keep: 400 * 24 * time.Hour,
+		},
+		Lease:  time.Minute,
+		Limits: Limits{Jobs: 200_000, Depth: 50, Args: 1 << 20},
+		DB:     Tries{Tries: 3, RetryWait: 500 * time.Millisecond},
+		Runner: Tries{Tries: 5, RetryWait: 5 * time.Second},
+		Log:    config.Log{Level: "info", Format: "text"},
 	}
 }
 
@@ -149,6 +164,7 @@ func (c Config) Validate() error {
 		positive("resumer.ttl", c.Resumer.TTL),
 		positive("resumer.claim_timeout", c.Resumer.ClaimTimeout),
 		positive("resumer.interval", c.Resumer.Interval),
+		c.validateSchedule(),
 		c.validateLease(),
 		c.Cluster.Validate(),
 		positive("limits.jobs", c.Limits.Jobs),
@@ -220,6 +236,20 @@ func (c Config) validateLease() error {
 		return fmt.Errorf("lease: must be at least %s", minLease)
 	}
 	return nil
+}
+
+func (c Config) validateSchedule() error {
+	err := errors.Join(
+		positive("schedule.poll", c.Schedule.Poll),
+		positive("schedule.heartbeat", c.Schedule.Heartbeat),
+		positive("schedule.workers", c.Schedule.Workers),
+		positive("schedule.keep", c.Schedule.Keep),
+	)
+	// One that is lost must not make a member stale.
+	if c.Schedule.StaleAfter < 3*c.Schedule.Heartbeat {
+		err = errors.Join(err, errors.New("schedule.stale_after: must be at least three times schedule.heartbeat"))
+	}
+	return err
 }
 
 func positive[T int | time.Duration](key string, n T) error {

@@ -73,6 +73,7 @@ specs: {dir: d, warn: [unknown-field, parallel-sets]}
 jr_client: {url: "http://h:1", tls: {cert_file: a, key_file: b, ca_file: c}}
 auth: {admin_roles: [r], strict: true}
 resumer: {ttl: 2h, claim_timeout: 1m, interval: 1s}
+schedule: {enabled: false, poll: 2s, heartbeat: 1s, stale_after: 20s, workers: 7, keep: 24h}
 lease: 20s
 cluster: {secret: x}
 limits: {jobs: 1, depth: 2, args: 3}
@@ -126,6 +127,11 @@ func TestBadConfigurationsAreRefused(t *testing.T) {
 		{"ttl", func(c *app.Config) { c.Resumer.TTL = 0 }, "resumer.ttl: must be more than 0"},
 		{"claim", func(c *app.Config) { c.Resumer.ClaimTimeout = -1 }, "resumer.claim_timeout: must be more than 0"},
 		{"interval", func(c *app.Config) { c.Resumer.Interval = 0 }, "resumer.interval: must be more than 0"},
+		{"poll", func(c *app.Config) { c.Schedule.Poll = 0 }, "schedule.poll: must be more than 0"},
+		{"heartbeat", func(c *app.Config) { c.Schedule.Heartbeat = -1 }, "schedule.heartbeat: must be more than 0"},
+		{"stale after one heartbeat", func(c *app.Config) { c.Schedule.StaleAfter = c.Schedule.Heartbeat }, "schedule.stale_after: must be at least three times"},
+		{"workers", func(c *app.Config) { c.Schedule.Workers = 0 }, "schedule.workers: must be more than 0"},
+		{"keep", func(c *app.Config) { c.Schedule.Keep = 0 }, "schedule.keep: must be more than 0"},
 		{"lease", func(c *app.Config) { c.Lease = time.Second }, "lease: must be at least 5s"},
 		{"short secret", func(c *app.Config) { c.Cluster.Secret = "password" }, "cluster.secret: must have at least 16 characters"},
 		{"jobs", func(c *app.Config) { c.Limits.Jobs = 0 }, "limits.jobs: must be more than 0"},

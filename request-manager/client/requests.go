@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/url"
-	"strconv"
 
 	"github.com/treadle-run/treadle/internal/httpclient"
 	"github.com/treadle-run/treadle/proto"
@@ -73,18 +72,10 @@ func filterQuery(f proto.RequestFilter) url.Values {
 	for name, value := range f.Args {
 		q.Add("arg", name+"="+value)
 	}
-	if !f.Since.IsZero() {
-		q.Set("since", f.Since.UTC().Format(proto.TimeFormat))
-	}
-	if !f.Until.IsZero() {
-		q.Set("until", f.Until.UTC().Format(proto.TimeFormat))
-	}
-	if f.Limit > 0 {
-		q.Set("limit", strconv.FormatUint(uint64(f.Limit), 10))
-	}
-	if f.Offset > 0 {
-		q.Set("offset", strconv.FormatUint(uint64(f.Offset), 10))
-	}
+	setTime(q, "since", f.Since)
+	setTime(q, "until", f.Until)
+	setCount(q, "limit", f.Limit)
+	setCount(q, "offset", f.Offset)
 	return q
 }
 
