@@ -1,0 +1,142 @@
+package torture
+
+import (
+	"errors"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/treadle-run/treadle/calendar"
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+// The same seed gives the same faults, and a longer time only more of them.
+func TestPlanIsAFunctionOfTheSeed(t *testing.T) {
+	t.Parallel()
+	o := Defaults()
+	o.Servers = make([]Server, 3)
+	o.For = 30 * time.Minute
+	long := Plan(o)
+	if again := Plan(o); !reflect.DeepEqual(again, long) {
+		t.Error("the second plan is another one")
+	}
+	o.For = 5 * time.Minute
+	brief := Plan(o)
+	if !reflect.DeepEqual(brief, long[:len(brief)]) {
+		t.Error("the shorter plan is not the beginning of the longer one")
+	}
+	kinds := map[Kind]int{}
+	for _, f := range long {
+		kinds[f.Kind]++
+	}
+	for _, w := range weights {
+		if kinds[w.kind] == 0 {
+			t.Errorf("no %s in half an hour", w.kind)
+		}
+	}
+	o.Seed++
+	if reflect.DeepEqual(Plan(o), brief) {
+		t.Error("another seed gives the same plan")
+	}
+	o = Options{Store: store.Config{SQLitePath: "x"}, Members: 1, For: 30 * time.Minute, Scale: time.Second}
+	for _, f := range Plan(o) {
+		if f.Kind == DBKill || f.Kind == DBStop || f.Kind == MemberAdd || f.Member != "" && f.Member != "m1" {
+			t.Errorf("%s cannot be done", f)
+		}
+	}
+}
+
+// Jobs have calendars, periods of 5 to 9 units, and what depends on others does so on
+// those that lose no period.
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	apps, known := jobs("x", 100, time.Second)
+	for i, app := range apps {
+		if app.Depends == nil {
+			if every := known[i].Every; every < 5*time.Second || every > 9*time.Second {
+				t.Errorf("%s has a period of %s", app.Name, every)
+			}
+			if _, err := calendar.New(app); err != nil {
+				t.Errorf("%s: %v", app.Name, err)
+			}
+			continue
+		}
+		if _, err := calendar.NewPeriod(known[i].Period.String(), ""); err != nil {
+			t.Errorf("%s: %v", app.Name, err)
+		}
+		for j := i - 4; j < i-2; j++ {
+			if apps[j].Missed != "all" || apps[j].Overlap == "skip" || known[i].Period%known[j].Every != 0 {
+				t.Errorf("%s depends on %+v", app.Name, apps[j])
+			}
+		}
+	}
+}
+
+// What was written under a greater token stays, whoever else writes.
+func TestArtifactsAreFenced(t *testing.T) {
+	t.Parallel()
+	c := store.Config{SQLitePath: filepath.Join(t.TempDir(), "t.db")}
+	db, err := OpenDB(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	a := newArtifacts(db, "x", false)
+	if err := a.create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		token   uint64
+		present bool
+		fenced  bool
+		want    int
+	}{
+		{3, true, false, 1}, {3, true, false, 1}, {5, false, false, 0}, {4, true, true, 0}, {6, true, false, 1}, {5, false, true, 1},
+	} {
+		err := a.put(t.Context(), "app", 1, step.token, step.present)
+		if errors.Is(err, errFenced) != step.fenced || err != nil && !step.fenced {
+			t.Errorf("%+v: error %v", step, err)
+		}
+		var present int
+		if err := db.QueryRowContext(t.Context(), "SELECT present FROM "+a.table).Scan(&present); err != nil || present != step.want {
+			t.Errorf("%+v: present %d (%v)", step, present, err)
+		}
+	}
+}
+
+func TestADatabaseInUseIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, stmt := range map[string]string{
+		"an app": `INSERT INTO schedule_apps (name, definition, source, paused, recurring, generation, bucket, last_number, since, created_at, updated_at)
+			VALUES ('mine', '{}', 'api', 0, 1, 1, 1, 0, 0, 0, 0)`,
+		"an app of a test": `INSERT INTO schedule_apps (name, definition, source, paused, recurring, generation, bucket, last_number, since, created_at, updated_at)
+			VALUES ('torture-x-1', '{}', 'api', 0, 1, 1, 1, 0, 0, 0, 0)`,
+		"a member": `INSERT INTO schedule_nodes (node_id, host, pid, version, started_at, heartbeat_at) VALUES ('n', 'h', 1, 'v', 0, 9999999999999999)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := Defaults()
+			o.Store.SQLitePath, o.Members = filepath.Join(t.TempDir(), "t.db"), 1
+			s, err := store.Open(t.Context(), o.Store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if err := s.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			db, err := OpenDB(o.Store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if _, err := db.ExecContext(t.Context(), stmt); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Run(t.Context(), o); !errors.Is(err, ErrInUse) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
