@@ -16,7 +16,7 @@ GOLANGCI_VERSION := 2.15.0
 
 .PHONY: help
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/treadle.
@@ -64,6 +64,10 @@ torture: need ## Kill, freeze and cut off everything under load, and check that 
 torture-galera: need ## The same on a Galera cluster of three nodes.
 	@scripts/need.sh rsync rsync
 	$(GO) run ./test/faults -for $(TORTURE_FOR) -seed $(TORTURE_SEED) -db galera
+
+.PHONY: torture-schedule
+torture-schedule: need ## The same for recurring work: members of the schedule engine are killed and frozen, and their database (TORTURE_DB=galera for a cluster).
+	$(GO) run ./test/schedule -for $(TORTURE_FOR) -seed $(TORTURE_SEED) -db $(TORTURE_DB)
 
 .PHONY: bench
 bench: need ## Run the Go benchmarks and the load tests.

@@ -36,6 +36,8 @@ type options struct {
 	callers  []int
 	requests int
 	rows     int
+	apps     int
+	idleApps int
 }
 
 func workloads() []workload {
@@ -47,6 +49,8 @@ func workloads() []workload {
 		{"W5", "lists", lists},
 		{"W6", "start with 5,000 sequences in 500 files", startUp},
 		{"W7", "memory of a runner with 1,000 chains of 100 sleeping jobs", memory},
+		{"W8", "apps that are due in the same minute, a request of one no-op each", due},
+		{"W9", "an engine that has nothing to do", idle},
 	}
 }
 
@@ -69,6 +73,8 @@ func main() {
 		return nil
 	})
 	flag.IntVar(&o.rows, "rows", 1_000_000, "finished requests of W5")
+	flag.IntVar(&o.apps, "apps", 10_000, "apps of W8")
+	flag.IntVar(&o.idleApps, "idle-apps", 100_000, "apps of W9")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
