@@ -98,10 +98,11 @@ func cronEvery(app proto.App, length string) (rule, error) {
 	if err != nil {
 		return nil, &FieldError{Field: "cron", Message: "has " + quote(length) + " after @every, which is no duration such as 90s"}
 	}
-	for field, value := range map[string]string{"gap": app.Gap, "fold": app.Fold} {
-		if value != "" {
-			return nil, &FieldError{Field: field, Message: "has no effect with @every, which knows no zone"}
-		}
+	switch message := "has no effect with @every, which knows no zone"; {
+	case app.Gap != "":
+		return nil, &FieldError{Field: "gap", Message: message}
+	case app.Fold != "":
+		return nil, &FieldError{Field: "fold", Message: message}
 	}
 	return newGrid("cron", d)
 }

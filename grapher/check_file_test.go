@@ -26,7 +26,7 @@ var badFiles = []badSpec{
 	{check: "duplicate-key", where: "s/a", message: "the key `k` stands here and on line 6",
 		spec: nodes("  a: {category: job, type: noop, args: [{expected: v, value: {k: 1,", "       k: 2}}]} #!")},
 	{check: "unknown-field", message: "unknown field `sequence`, did you mean `sequences`?", spec: "sequence: {} #!\n"},
-	{check: "unknown-field", message: "unknown field `apps`: a spec file has `sequences`", spec: "apps: {} #!\n"},
+	{check: "unknown-field", message: "unknown field `schedule`: a spec file has `sequences`, `apps`", spec: "schedule: {} #!\n"},
 	{check: "unknown-field", where: "s", message: "unknown field `requests`, did you mean `request`?", spec: sequence("requests: true #!", oneNode)},
 	{check: "unknown-field", where: "s", message: "unknown field `require`, did you mean `required`?",
 		spec: sequence("args:", "  require: [] #!", oneNode)},

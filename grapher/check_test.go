@@ -13,6 +13,7 @@ import (
 type badSpec struct {
 	check   string
 	where   string // "sequence/node", "sequence" or ""
+	app     string
 	message string // all of it
 	spec    string
 	line    int // if no line can be marked
@@ -46,6 +47,9 @@ func (b badSpec) run(t *testing.T) {
 			want += ", node " + node
 		}
 		want += ": "
+	}
+	if b.app != "" {
+		want += "app " + b.app + ": "
 	}
 	want += b.message + " (" + b.check + ")"
 	var got []string
@@ -97,11 +101,11 @@ func nodes(lines ...string) string {
 
 const oneNode = "nodes: {a: {category: job, type: noop}}"
 
-// Every check has a row, in this file or in the two beside it.
+// Every check has a row, in one of the files beside it.
 func TestEveryCheckHasABadSpec(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{"warn-option": true, "unreadable": true} // TestWarn, TestLoadReportsWhatItCannotRead
-	for _, rows := range [][]badSpec{badFiles, badSequences, badArgs, badNodes, badFlows} {
+	for _, rows := range [][]badSpec{badFiles, badSequences, badArgs, badNodes, badFlows, badApps} {
 		for _, row := range rows {
 			seen[row.check] = true
 		}
@@ -130,6 +134,7 @@ func TestBadFiles(t *testing.T)     { t.Parallel(); runBadSpecs(t, badFiles) }
 func TestBadSequences(t *testing.T) { t.Parallel(); runBadSpecs(t, badSequences) }
 func TestBadArgs(t *testing.T)      { t.Parallel(); runBadSpecs(t, badArgs) }
 func TestBadNodes(t *testing.T)     { t.Parallel(); runBadSpecs(t, badNodes) }
+func TestBadApps(t *testing.T)      { t.Parallel(); runBadSpecs(t, badApps) }
 func TestBadFlows(t *testing.T)     { t.Parallel(); runBadSpecs(t, badFlows) }
 
 // Every field of every table can be noted.
@@ -137,7 +142,7 @@ func TestFieldNamesAreComplete(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{
 		fieldNamesOf(documentFields), fieldNamesOf(sequenceFields), fieldNamesOf(argsFields), fieldNamesOf(argFields),
-		fieldNamesOf(aclFields), fieldNamesOf(nodeFields), fieldNamesOf(nodeArgFields), fieldNamesOf(setFields),
+		fieldNamesOf(aclFields), fieldNamesOf(nodeFields), fieldNamesOf(nodeArgFields), fieldNamesOf(setFields), fieldNamesOf(appFields),
 	} {
 		for _, name := range names {
 			if _, ok := fieldNumbers[name]; !ok {

@@ -15,7 +15,8 @@ type Check struct {
 }
 
 // check is a row of the table. At most one of the functions is set, by how much
-// the check must see; none if the check is made while a file is decoded.
+// the check must see; none if the check is made while a file is decoded, or by
+// CheckApp.
 type check struct {
 	Check
 	specs    func(p *pass)
@@ -81,6 +82,21 @@ var checks = []check{
 	{Check: Check{"arg-not-set", SeverityError, "A node uses an arg that is not surely set before it on every path."}, sequence: checkArgNotSet},
 	{Check: Check{"parallel-sets", SeverityError, "Two nodes that may run in parallel set the same arg."}, sequence: checkParallelSets},
 
+	{Check: Check{"duplicate-app", SeverityError, "Two apps have one name."}, specs: checkApps},
+	{Check: Check{"app-name", SeverityError, "The name of an app is empty, too long, or has other than letters, digits, `.`, `-`, `_`."}},
+	{Check: Check{"app-request", SeverityError, "An app has no `request`, or its `request` or `undo` is none that exists."}},
+	{Check: Check{"app-args", SeverityError, "The `args` of an app do not fit its request or its `undo`, or one of them is secret."}},
+	{Check: Check{"app-when", SeverityError, "An app has none of `every`, `cron`, `starts`, `depends`, or several."}},
+	{Check: Check{"app-cron", SeverityError, "`cron` is malformed."}},
+	{Check: Check{"app-never", SeverityError, "`cron` is a time that never comes, such as February 31."}},
+	{Check: Check{"app-zone", SeverityError, "`timezone` is no time zone."}},
+	{Check: Check{"app-period", SeverityError, "A period does not exist, is not the same for all upstream apps, is finer than what it is made up of, or cannot be made up of it."}},
+	{Check: Check{"app-depends", SeverityError, "An upstream app does not exist."}},
+	{Check: Check{"app-circle", SeverityError, "Apps depend on each other in a circle."}},
+	{Check: Check{"app-duration", SeverityError, "A duration of an app is malformed, not more than 0, too short, or a `jitter` longer than the time between two starts."}},
+	{Check: Check{"app-policy", SeverityError, "`missed`, `missedCap`, `overlap`, `gap` or `fold` is unknown, or has no effect where it stands."}},
+	{Check: Check{"app-host", SeverityError, "`host` is too long, or has spaces or slashes."}},
+
 	{Check: Check{"renamed-twice", SeverityWarning, "A node gives one arg under two names."}, node: checkRenamedTwice},
 	{Check: Check{"each-and-given", SeverityWarning, "A node has the same list in `each` and in `given`."}, node: checkEachAndGiven},
 	{Check: Check{"extra-arg", SeverityWarning, "An arg is given to a sequence that does not take it."}, node: checkExtraArg},
@@ -123,6 +139,8 @@ type checker struct {
 	warn       map[string]bool
 	sequences  []*Sequence // by name, duplicates left out
 	duplicates []*Sequence
+	apps       map[string]*App
+	twiceApps  []*App
 	nodes      map[string][]*Node         // by name of sequence: its nodes by name
 	called     map[string][]*Node         // by name of sequence: the nodes that call it
 	flow       *flow                      // of the sequence that is being checked
@@ -138,7 +156,7 @@ type checker struct {
 func (c *checker) failedAt(s *Sequence, line int) bool { return c.failed[Pos{s.File, line}] }
 
 func newChecker(s *Specs, warn map[string]bool, decoding Problems) *checker {
-	c := &checker{Specs: s, warn: warn, nodes: map[string][]*Node{}, called: map[string][]*Node{}, failed: map[Pos]bool{}, provided: map[string]map[string]bool{}, suggest: newSuggester()}
+	c := &checker{Specs: s, warn: warn, apps: map[string]*App{}, nodes: map[string][]*Node{}, called: map[string][]*Node{}, failed: map[Pos]bool{}, provided: map[string]map[string]bool{}, suggest: newSuggester()}
 	for _, p := range decoding {
 		if p.Check == "wrong-type" {
 			c.failed[Pos{p.File, p.Line}] = true

@@ -12,17 +12,18 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// decoder turns one file into sequences. It goes on after a problem, so that
+// decoder turns one file into sequences and apps. It goes on after a problem, so that
 // all of a file are found in one go.
 type decoder struct {
 	name      string
 	warn      map[string]bool
 	sequences []*Sequence
+	apps      []*App
 	suggest   *suggester
 	problemList
 
 	// What is being decoded, for problems.
-	sequence, node string
+	sequence, node, app string
 }
 
 func newDecoder(name string, warn map[string]bool) *decoder {
@@ -33,13 +34,14 @@ func newDecoder(name string, warn map[string]bool) *decoder {
 func (d *decoder) report(check string, line int, format string, args ...any) {
 	d.add(Problem{
 		File: d.name, Line: line, Check: check, Severity: severity(check, d.warn),
-		Sequence: d.sequence, Node: d.node, Message: fmt.Sprintf(format, args...),
+		Sequence: d.sequence, Node: d.node, App: d.app, Message: fmt.Sprintf(format, args...),
 	})
 }
 
 // documentFields are the top-level keys of a document.
 var documentFields = []field[decoder]{
 	{"sequences", func(d *decoder, e entry, _ *decoder) { d.decodeSequences(e.value) }},
+	{"apps", func(d *decoder, e entry, _ *decoder) { d.decodeApps(e.value) }},
 }
 
 // file decodes all documents of a file.
@@ -102,6 +104,9 @@ func syntaxError(err error) (line int, message string) {
 	}
 	if strings.Contains(message, "cannot start any token") {
 		message += " (a tab? indent with spaces; a value that begins with @, % or a backtick needs quotes)"
+	}
+	if strings.Contains(message, "did not find expected alphabetic or numeric character") {
+		message += " (a value that begins with * or & needs quotes)"
 	}
 	return line, message
 }

@@ -70,6 +70,7 @@ type loader struct {
 	warn     map[string]bool
 
 	sequences []*Sequence
+	apps      []*App
 	problems  Problems
 }
 
@@ -122,6 +123,7 @@ func (l *loader) decode(names []string, read func(name string) ([]byte, error)) 
 	_ = g.Wait() // no function returns an error
 	for _, d := range decoders {
 		l.sequences = append(l.sequences, d.sequences...)
+		l.apps = append(l.apps, d.apps...)
 		l.problems = append(l.problems, d.problems...)
 	}
 }
@@ -140,6 +142,9 @@ func (l *loader) finish() (*Specs, Problems) {
 	c := newChecker(specs, l.warn, l.problems)
 	for _, s := range l.sequences {
 		c.addSequence(s)
+	}
+	for _, a := range l.apps {
+		c.addApp(a)
 	}
 	c.run()
 	problems := append(l.problems, c.problems...).sorted()

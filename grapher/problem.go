@@ -24,6 +24,7 @@ type Problem struct {
 	Severity Severity `json:"severity"`
 	Sequence string   `json:"sequence,omitempty"` // the sequence that it is in, if any
 	Node     string   `json:"node,omitempty"`     // the node that it is in, if any
+	App      string   `json:"app,omitempty"`      // the app that it is in, if any
 	Message  string   `json:"message"`            // what is wrong, and what would be right
 }
 
@@ -38,6 +39,9 @@ func (p Problem) String() string {
 			fmt.Fprintf(&b, ", node %s", plain(p.Node))
 		}
 		b.WriteString(": ")
+	}
+	if p.App != "" {
+		fmt.Fprintf(&b, "app %s: ", plain(p.App))
 	}
 	fmt.Fprintf(&b, "%s (%s)", p.Message, p.Check)
 	return b.String()
@@ -76,7 +80,7 @@ func (l *problemList) add(p Problem) {
 func (p Problems) sorted() Problems {
 	slices.SortFunc(p, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Check, b.Check),
-			cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Message, b.Message))
+			cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Node, b.Node), cmp.Compare(a.App, b.App), cmp.Compare(a.Message, b.Message))
 	})
 	return slices.Compact(p)
 }

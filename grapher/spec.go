@@ -17,10 +17,11 @@ type Limits struct {
 // DefaultLimits are the limits of a configuration that says nothing.
 var DefaultLimits = Limits{Jobs: 200_000, Depth: 50, FileSize: 4 << 20}
 
-// Specs has all sequences of a specs directory. It never changes, and is safe
+// Specs has all sequences and apps of a specs directory. It never changes, and is safe
 // for concurrent use.
 type Specs struct {
 	Sequences map[string]*Sequence
+	Apps      []App // by name
 
 	registry *job.Registry
 	limits   Limits
@@ -206,6 +207,8 @@ var fieldNames = []string{
 	"category", "sets", "deps", "each", "parallel", "if", "eq",
 	"retry", "retryWait", "retryBackoff", "retryWaitMax", "idempotent",
 	"expected", "given", "value", "arg", "as", "collect",
+	"apps", "every", "cron", "starts", "depends", "timezone", "host", "deadline", "undo", "failureDelay",
+	"missed", "missedCap", "overlap", "jitter", "gap", "fold",
 }
 
 var fieldNumbers = func() map[string]uint8 {
