@@ -61,6 +61,8 @@ CREATE TABLE IF NOT EXISTS schedule_instances (
   next_of         VARCHAR(75)     NULL,
   due_at          BIGINT          NOT NULL,
   fetch_at        BIGINT          NULL,
+  -- It waits for its host or the slot of its app, not for its time.
+  held            TINYINT         NOT NULL,
   host            VARCHAR(255)    NOT NULL,
   created_at      BIGINT          NOT NULL,
   started_at      BIGINT          NULL,

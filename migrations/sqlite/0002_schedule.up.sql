@@ -54,6 +54,8 @@ CREATE TABLE IF NOT EXISTS schedule_instances (
   next_of TEXT NULL,
   due_at INTEGER NOT NULL,
   fetch_at INTEGER NULL,
+  -- It waits for its host or the slot of its app, not for its time.
+  held INTEGER NOT NULL,
   host TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   started_at INTEGER NULL,

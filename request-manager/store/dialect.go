@@ -26,6 +26,12 @@ type dialect struct {
 	usePrimary string
 	// joinInOrder joins two tables, the left one read first.
 	joinInOrder string
+	// forUpdate ends a SELECT that locks what it reads, where a transaction does not
+	// have the database for itself.
+	forUpdate string
+	// upsert stands between an INSERT and what is set where a row with that key is
+	// there.
+	upsert string
 	// classify says what kind of error the driver returned.
 	classify func(error) errorClass
 }
@@ -50,6 +56,8 @@ var mysqlDialect = dialect{
 	useIndex:    func(index string) string { return " FORCE INDEX (" + index + ")" },
 	usePrimary:  " FORCE INDEX (PRIMARY)",
 	joinInOrder: "STRAIGHT_JOIN",
+	forUpdate:   " FOR UPDATE",
+	upsert:      " ON DUPLICATE KEY UPDATE ",
 	classify:    classifyMySQL,
 }
 
@@ -60,6 +68,7 @@ var sqliteDialect = dialect{
 	// SQLite cannot name the index of a primary key.
 	usePrimary:  "",
 	joinInOrder: "CROSS JOIN",
+	upsert:      " ON CONFLICT DO UPDATE SET ",
 	classify:    classifySQLite,
 }
 

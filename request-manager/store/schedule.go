@@ -162,25 +162,8 @@ type Signal struct {
 	Count uint64
 }
 
-// The kinds of events of apps.
-const (
-	EventSkipped    = "skipped"     // periods that nothing ran for
-	EventLate       = "late"        // a period that was not done by its deadline
-	EventFailed     = "failed"      // an instance that failed
-	EventUndoFailed = "undo_failed" // an undo that failed, and is tried again
-	EventStolen     = "stolen"      // an instance taken over from a member that is gone
-)
-
-// AppEvent is something that happened to an app, to one period or Count of them: the
-// first starts at PeriodStart, the last at PeriodTo.
-type AppEvent struct {
-	ID                    uint64
-	App, Kind             string
-	PeriodStart, PeriodTo time.Time
-	Count                 uint64
-	Reason                string
-	At                    time.Time // set when it is stored
-}
+// AppEvent is something that happened to an app: At is set when it is stored.
+type AppEvent = proto.AppEvent
 
 // RunResult says what became of one period that was to be run.
 type RunResult struct {
@@ -190,13 +173,5 @@ type RunResult struct {
 	Why         string // it was not made
 }
 
-// InstanceFilter says which instances are listed. Fields that are empty do not
-// narrow the list.
-type InstanceFilter struct {
-	App, Host string
-	States    []proto.InstanceState
-	// Since and Until bound, from Since on and before Until, when a live instance is
-	// due and when an archived one finished.
-	Since, Until  time.Time
-	Limit, Offset uint // Limit 0 is 100
-}
+// InstanceFilter says which instances are listed.
+type InstanceFilter = proto.InstanceFilter

@@ -1,0 +1,249 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// PutApp stores an app: it is made, brought back, or its definition is replaced.
+// With the same definition and source as before nothing changes. The recurring
+// instance that waits moves to the place of First, so that numbers have no hole;
+// what runs ends as it began. Since counts only for an app that was not there. The
+// error is ErrSource if the app is declared elsewhere.
+func (s *Store) PutApp(ctx context.Context, put AppPut) (changed bool, err error) {
+	if err := put.check(); err != nil {
+		return false, err
+	}
+	for range 3 {
+		err = s.inTx(ctx, "put app "+put.App.Name, func(ctx context.Context, t *tx) error {
+			var err error
+			changed, err = t.putApp(ctx, put)
+			return err
+		})
+		if err == nil || s.dialect.classify(err) != classDuplicate {
+			break
+		}
+		// Another call made it just now.
+	}
+	return changed, err
+}
+
+func (p *AppPut) check() error {
+	if p.App.Name == "" {
+		return proto.Errorf(proto.CodeInvalid, "the app has no name")
+	}
+	if err := checkName("app", p.App.Name, maxApp); err != nil {
+		return err
+	}
+	return checkName("host", p.App.Host, maxHost)
+}
+
+// putState is what a put starts from.
+type putState struct {
+	definition, source string
+	deleted            bool
+}
+
+func (t *tx) putApp(ctx context.Context, put AppPut) (changed bool, err error) {
+	definition, err := json.Marshal(put.App)
+	if err != nil {
+		return false, err
+	}
+	var old putState
+	err = t.s.q("SELECT definition, source, deleted_at IS NOT NULL FROM schedule_apps WHERE name = ?"+t.s.dialect.forUpdate,
+		put.App.Name).row(ctx, t, &old.definition, &old.source, &old.deleted)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		err = t.s.insertApps(ctx, t, []AppPut{put}, []string{string(definition)}, 0)
+	case err != nil:
+		return false, err
+	case !old.deleted && old.source != put.Source:
+		return false, fmt.Errorf("%w: in the %s", ErrSource, old.source)
+	case !old.deleted && old.definition == string(definition):
+		return false, nil
+	default:
+		err = t.updateApp(ctx, put, string(definition), old.deleted)
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := t.putDepends(ctx, put.App); err != nil {
+		return false, err
+	}
+	return true, t.putNext(ctx, put)
+}
+
+// insertApps makes the rows of new apps, whose newest instance has that number.
+func (s *Store) insertApps(ctx context.Context, db querier, puts []AppPut, definitions []string, lastNumber int) error {
+	now, err := s.readNow(ctx, db)
+	if err != nil {
+		return err
+	}
+	rows := make([][]any, len(puts))
+	for i, p := range puts {
+		last := lastNumber
+		if p.First == nil {
+			last = 0
+		}
+		rows[i] = []any{p.App.Name, definitions[i], p.Source, 0, p.First != nil, 1, Bucket(p.App.Name), last,
+			p.Since.UnixMicro(), nullTime(p.DeadlineAt), nullTime(p.DeadlineStart), now, now}
+	}
+	return s.insertRows(ctx, db, `INSERT INTO schedule_apps (name, definition, source, paused, recurring, generation, bucket,
+		last_number, since, deadline_at, deadline_start, created_at, updated_at) VALUES`, rows)
+}
+
+// updateApp replaces the definition; an app that was deleted is as a new one, but
+// for its numbers.
+func (t *tx) updateApp(ctx context.Context, put AppPut, definition string, revived bool) error {
+	q := t.s.q(`UPDATE schedule_apps SET definition = ?, source = ?, recurring = ?, generation = generation + 1,
+		deadline_at = ?, deadline_start = ?, updated_at = `, definition, put.Source, put.First != nil,
+		nullTime(put.DeadlineAt), nullTime(put.DeadlineStart)).now()
+	if revived {
+		q.add(", deleted_at = NULL, paused = 0, since = ?, created_at = ", put.Since.UnixMicro()).now()
+	}
+	return q.add(" WHERE name = ?", put.App.Name).execOne(ctx, t)
+}
+
+func (t *tx) putDepends(ctx context.Context, app proto.App) error {
+	if _, err := t.s.q("DELETE FROM schedule_depends WHERE app = ?", app.Name).exec(ctx, t); err != nil {
+		return err
+	}
+	return t.s.insertDepends(ctx, t, []proto.App{app})
+}
+
+func (s *Store) insertDepends(ctx context.Context, db querier, apps []proto.App) error {
+	var rows [][]any
+	for _, app := range apps {
+		for _, upstream := range slices.Sorted(maps.Keys(app.Depends)) {
+			rows = append(rows, []any{upstream, app.Name, app.Depends[upstream]})
+		}
+	}
+	return s.insertRows(ctx, db, "INSERT INTO schedule_depends (upstream, app, period) VALUES", rows)
+}
+
+// putNext brings the recurring instance of the app to where First is.
+func (t *tx) putNext(ctx context.Context, put AppPut) error {
+	app := put.App.Name
+	if put.First == nil {
+		return t.archiveQueued(ctx, app, true, "the app was changed before it started")
+	}
+	var waiting, live int
+	err := t.s.q(`SELECT COUNT(next_of), COUNT(*) FROM schedule_instances WHERE app = ? AND recurring = 1`, app).
+		row(ctx, t, &waiting, &live)
+	if err != nil {
+		return err
+	}
+	if waiting > 0 {
+		n, err := t.s.q("").moveQueued(app, put.First).add(" WHERE next_of = ?", app).exec(ctx, t)
+		if err != nil && t.s.dialect.classify(err) == classDuplicate {
+			return t.replaceQueued(ctx, app, put.First)
+		}
+		if err != nil || n > 0 {
+			return err
+		}
+		live++ // it was started in this moment
+	}
+	if live > 0 && put.App.Overlap != "allow" {
+		return nil // the one that runs makes the next one
+	}
+	err = t.s.q("UPDATE schedule_apps SET last_number = last_number + 1 WHERE name = ?", app).execOne(ctx, t)
+	if err != nil {
+		return err
+	}
+	return t.insertNext(ctx, app, put.First)
+}
+
+// replaceQueued ends the recurring instance that waits, since another one of the
+// period that it was to move to is live, and makes that one the recurring one.
+func (t *tx) replaceQueued(ctx context.Context, app string, n *NewInstance) error {
+	if err := t.archiveQueued(ctx, app, true, "another instance took its place before it started"); err != nil {
+		return err
+	}
+	return t.adoptNext(ctx, app, n.PeriodStart)
+}
+
+// archiveQueued ends instances that wait as FAILED: numbers have no hole.
+func (t *tx) archiveQueued(ctx context.Context, app string, recurring bool, reason string) error {
+	q := t.s.q("SELECT number FROM schedule_instances WHERE app = ? AND state = ?", app, proto.InstanceQueued)
+	if recurring {
+		q.add(" AND recurring = 1")
+	}
+	numbers, err := q.add(" ORDER BY number"+t.s.dialect.forUpdate).strings(ctx, t)
+	if err != nil {
+		return err
+	}
+	return chunks(numbers, func(numbers []string) error {
+		q := t.s.q("").archive(proto.InstanceFailed, nil).add("?, ", reason).now().
+			add(" FROM schedule_instances WHERE app = ? AND number IN ", app).ids(numbers)
+		if _, err := q.exec(ctx, t); err != nil {
+			return err
+		}
+		_, err := t.s.q("DELETE FROM schedule_instances WHERE app = ? AND number IN ", app).ids(numbers).exec(ctx, t)
+		return err
+	})
+}
+
+// DeleteApp deletes an app that is declared there. Its instances that wait end as
+// FAILED, those that run end as they began; its numbers go on if it comes back. The
+// error is ErrNotFound or ErrSource.
+func (s *Store) DeleteApp(ctx context.Context, name, source string) error {
+	return s.inTx(ctx, "delete app "+name, func(ctx context.Context, t *tx) error {
+		var old putState
+		err := s.q("SELECT source, deleted_at IS NOT NULL FROM schedule_apps WHERE name = ?"+s.dialect.forUpdate, name).
+			row(ctx, t, &old.source, &old.deleted)
+		switch {
+		case err != nil:
+			return err
+		case old.deleted && t.try > 1:
+			return nil // an earlier try went through
+		case old.deleted:
+			return ErrNotFound
+		case old.source != source:
+			return fmt.Errorf("%w: in the %s", ErrSource, old.source)
+		}
+		err = s.q(`UPDATE schedule_apps SET generation = generation + 1, deadline_at = NULL, deadline_start = NULL,
+			deleted_at = `).now().add(", updated_at = ").now().add(" WHERE name = ?", name).execOne(ctx, t)
+		if err != nil {
+			return err
+		}
+		if err := t.archiveQueued(ctx, name, false, "the app was deleted before it started"); err != nil {
+			return err
+		}
+		if _, err := s.q("DELETE FROM schedule_depends WHERE app = ?", name).exec(ctx, t); err != nil {
+			return err
+		}
+		_, err = s.q("DELETE FROM schedule_signals WHERE app = ?", name).exec(ctx, t)
+		return err
+	})
+}
+
+// PauseApp keeps the app's instances that wait from starting, or lets them again.
+// The error is ErrNotFound.
+func (s *Store) PauseApp(ctx context.Context, name string, paused bool) error {
+	return s.inTx(ctx, "pause app "+name, func(ctx context.Context, t *tx) error {
+		var was bool
+		err := s.q("SELECT paused FROM schedule_apps WHERE name = ? AND deleted_at IS NULL"+s.dialect.forUpdate, name).
+			row(ctx, t, &was)
+		if err != nil || was == paused {
+			return err
+		}
+		err = s.q("UPDATE schedule_apps SET paused = ?, updated_at = ", paused).now().add(" WHERE name = ?", name).execOne(ctx, t)
+		if err != nil {
+			return err
+		}
+		q := s.q("UPDATE schedule_instances SET sequence_number = sequence_number + 1, held = 0, fetch_at = ")
+		if paused {
+			q.add("NULL")
+		} else {
+			q.add("CASE WHEN due_at > ").now().add(" THEN due_at ELSE ").now().add(" END")
+		}
+		_, err = q.add(" WHERE app = ? AND state = ?", name, proto.InstanceQueued).exec(ctx, t)
+		return err
+	})
+}

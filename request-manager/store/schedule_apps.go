@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const appColumns = `name, definition, source, paused, generation, since, last_number, active_number,
+	deadline_at, deadline_start, created_at, updated_at`
+
+func scanApp(scan func(...any) error) (AppRow, error) {
+	var (
+		a                       AppRow
+		name                    string
+		definition              []byte
+		since, created, updated int64
+		active                  sql.Null[uint64]
+		deadlineAt, deadline    sql.NullInt64
+	)
+	err := scan(&name, &definition, &a.Source, &a.Paused, &a.Generation, &since, &a.LastNumber, &active,
+		&deadlineAt, &deadline, &created, &updated)
+	if err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal(definition, &a.App); err != nil {
+		return a, fmt.Errorf("stored definition of app %s: %w", name, err)
+	}
+	a.ActiveNumber = active.V
+	a.Since, a.CreatedAt, a.UpdatedAt = fromMicros(since), fromMicros(created), fromMicros(updated)
+	a.DeadlineAt, a.DeadlineStart = fromNullMicros(deadlineAt), fromNullMicros(deadline)
+	return a, nil
+}
+
+func (s *Store) appRows(ctx context.Context, op string, q *query) ([]AppRow, error) {
+	var out []AppRow
+	err := s.do(ctx, op, func(ctx context.Context, _ int) error {
+		out = nil
+		return q.rows(ctx, s.read, func(scan func(...any) error) error {
+			a, err := scanApp(scan)
+			out = append(out, a)
+			return err
+		})
+	})
+	return out, err
+}
+
+// App returns an app that is not deleted; ErrNotFound if there is none.
+func (s *Store) App(ctx context.Context, name string) (AppRow, error) {
+	op := "app " + name
+	list, err := s.appRows(ctx, op, s.q("SELECT "+appColumns+" FROM schedule_apps WHERE name = ? AND deleted_at IS NULL", name))
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%s: %w", op, ErrNotFound)
+	}
+	if err != nil {
+		return AppRow{}, err
+	}
+	return list[0], nil
+}
+
+// Apps returns those of the apps that there are, or all if none is named, by name.
+func (s *Store) Apps(ctx context.Context, names ...string) ([]AppRow, error) {
+	const base = "SELECT " + appColumns + " FROM schedule_apps WHERE deleted_at IS NULL"
+	if len(names) == 0 {
+		return s.appRows(ctx, "apps", s.q(base+" ORDER BY name"))
+	}
+	var out []AppRow
+	err := chunks(names, func(names []string) error {
+		more, err := s.appRows(ctx, "apps", s.q(base+" AND name IN ").ids(names).add(" ORDER BY name"))
+		out = append(out, more...)
+		return err
+	})
+	return out, err
+}
+
+// AppsAfter returns apps whose names come after that one, by name.
+func (s *Store) AppsAfter(ctx context.Context, after string, limit int) ([]AppRow, error) {
+	return s.appRows(ctx, "apps", s.q("SELECT "+appColumns+
+		" FROM schedule_apps WHERE name > ? AND deleted_at IS NULL ORDER BY name LIMIT ?", after, limit))
+}
+
+// Dependents returns the apps that depend on that one, each with its period.
+func (s *Store) Dependents(ctx context.Context, upstream string) (map[string]string, error) {
+	out := map[string]string{}
+	err := s.do(ctx, "apps that depend on "+upstream, func(ctx context.Context, _ int) error {
+		clear(out)
+		return s.q("SELECT app, period FROM schedule_depends WHERE upstream = ?", upstream).
+			rows(ctx, s.read, func(scan func(...any) error) error {
+				var app, period string
+				err := scan(&app, &period)
+				out[app] = period
+				return err
+			})
+	})
+	return out, err
+}
+
+// AppsWithoutNext returns recurring apps of which nothing is live that makes the next
+// instance. There should be none; it looks at all apps.
+func (s *Store) AppsWithoutNext(ctx context.Context, limit int) ([]string, error) {
+	var out []string
+	err := s.do(ctx, "apps without a next instance", func(ctx context.Context, _ int) error {
+		var err error
+		out, err = s.q(`SELECT a.name FROM schedule_apps a WHERE a.recurring = 1 AND a.deleted_at IS NULL AND NOT EXISTS
+			(SELECT 1 FROM schedule_instances i WHERE i.app = a.name AND i.recurring = 1) ORDER BY a.name LIMIT ?`, limit).
+			strings(ctx, s.read)
+		return err
+	})
+	return out, err
+}
+
+// DeadlineApps returns apps whose deadline has passed, the earliest first.
+func (s *Store) DeadlineApps(ctx context.Context, limit int) ([]AppRow, error) {
+	return s.appRows(ctx, "deadlines of apps", s.q("SELECT "+appColumns+" FROM schedule_apps"+
+		s.dialect.useIndex("schedule_apps_deadline")+" WHERE deadline_at <= ").now().
+		add(" AND deleted_at IS NULL ORDER BY deadline_at LIMIT ?", limit))
+}
+
+// MoveDeadline moves the deadline of an app on from the period that starts at from,
+// and stores that this one was late if late is not nil. The error is ErrNotUpdated
+// if the deadline is that of another period.
+func (s *Store) MoveDeadline(ctx context.Context, app string, from time.Time, nextStart, nextAt *time.Time, late *AppEvent) error {
+	return s.inTx(ctx, "move the deadline of app "+app, func(ctx context.Context, t *tx) error {
+		err := s.q("UPDATE schedule_apps SET deadline_start = ?, deadline_at = ? WHERE name = ? AND deadline_start = ? AND deleted_at IS NULL",
+			nullTime(nextStart), nullTime(nextAt), app, from.UnixMicro()).execOne(ctx, t)
+		if t.try > 1 && errors.Is(err, ErrNotUpdated) {
+			return t.deadlineMoved(ctx, app, nextStart)
+		}
+		if err != nil || late == nil {
+			return err
+		}
+		return t.addEvents(ctx, []AppEvent{*late})
+	})
+}
+
+// deadlineMoved returns nil if an earlier try went through.
+func (t *tx) deadlineMoved(ctx context.Context, app string, to *time.Time) error {
+	var now sql.NullInt64
+	err := t.s.q("SELECT deadline_start FROM schedule_apps WHERE name = ?", app).row(ctx, t, &now)
+	if err != nil {
+		return err
+	}
+	at := fromNullMicros(now)
+	if at == nil && to == nil || at != nil && to != nil && at.UnixMicro() == to.UnixMicro() {
+		return nil
+	}
+	return ErrNotUpdated
+}

@@ -1,0 +1,256 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// ClaimInstance gives an instance to a member, that alone works on it from then on:
+// one that is QUEUED becomes RUNNING, one that was begun keeps its state. The
+// instance returned is as it is then. The error is ErrNotUpdated if it is no longer
+// what Spec says, ErrStaleApp if the app is of another generation, and a
+// *SlotTakenError.
+func (s *Store) ClaimInstance(ctx context.Context, c Claim) (proto.Instance, error) {
+	var out proto.Instance
+	after := proto.InstanceSpecifier{App: c.Spec.App, Number: c.Spec.Number, Sequence: c.Spec.Sequence + 1, Member: c.Member}
+	op := fmt.Sprintf("claim instance %d of app %s", c.Spec.Number, c.Spec.App)
+	if c.Member == "" || len(c.Member) > maxMember {
+		return out, fmt.Errorf("%s: %q is not the id of a member", op, c.Member)
+	}
+	err := s.inTx(ctx, op, func(ctx context.Context, t *tx) error {
+		var err error
+		if t.try > 1 { // an earlier try may have gone through
+			if out, err = t.liveInstance(ctx, after); !errors.Is(err, ErrNotFound) {
+				return err
+			}
+		}
+		if err := t.takeSlot(ctx, c); err != nil {
+			return err
+		}
+		if err := t.claim(ctx, c); err != nil {
+			return err
+		}
+		if c.Next != nil {
+			if err := t.insertNext(ctx, c.Spec.App, c.Next); err != nil {
+				return err
+			}
+		}
+		if err := t.addEvents(ctx, c.Skipped); err != nil {
+			return err
+		}
+		out, err = t.liveInstance(ctx, after)
+		return err
+	})
+	return out, err
+}
+
+func (t *tx) liveInstance(ctx context.Context, spec proto.InstanceSpecifier) (proto.Instance, error) {
+	return t.s.q("SELECT "+liveFull+" FROM schedule_instances WHERE").is(spec).instance(ctx, t)
+}
+
+// takeSlot takes the slot of the app and counts the next number, as far as the claim
+// needs them, and checks the generation.
+func (t *tx) takeSlot(ctx context.Context, c Claim) error {
+	if !c.Slot && c.Next == nil {
+		if c.Generation == 0 {
+			return nil
+		}
+		return t.slotTaken(ctx, c)
+	}
+	q := t.s.q("UPDATE schedule_apps SET ")
+	sep := ""
+	if c.Slot {
+		q.add("active_number = ?", c.Spec.Number)
+		sep = ", "
+	}
+	if c.Next != nil {
+		q.add(sep + "last_number = last_number + 1")
+	}
+	q.add(" WHERE name = ?", c.Spec.App)
+	if c.Slot {
+		q.add(" AND (active_number IS NULL OR active_number = ?)", c.Spec.Number)
+	}
+	if c.Generation != 0 {
+		q.add(" AND generation = ?", c.Generation)
+	}
+	err := q.execOne(ctx, t)
+	if !errors.Is(err, ErrNotUpdated) {
+		return err
+	}
+	if err := t.slotTaken(ctx, c); err != nil {
+		return err
+	}
+	return ErrNotUpdated // it was free again just now: the caller looks at it once more
+}
+
+// slotTaken says why the app is not as the claim needs it; nil if it is.
+func (t *tx) slotTaken(ctx context.Context, c Claim) error {
+	var generation uint64
+	var active sql.Null[uint64]
+	err := t.s.q("SELECT generation, active_number FROM schedule_apps WHERE name = ?", c.Spec.App).row(ctx, t, &generation, &active)
+	switch {
+	case errors.Is(err, ErrNotFound), err == nil && c.Generation != 0 && generation != c.Generation:
+		return ErrStaleApp
+	case err != nil:
+		return err
+	case c.Slot && active.Valid && active.V != c.Spec.Number:
+		return &SlotTakenError{Number: active.V}
+	}
+	return nil
+}
+
+// claim changes the instance's row. MySQL sets columns from left to right, so that
+// what depends on the state stands before it.
+func (t *tx) claim(ctx context.Context, c Claim) error {
+	q := t.s.q(`UPDATE schedule_instances SET sequence_number = sequence_number + 1, member = ?, next_of = NULL,
+		fetch_at = NULL, waits_for = NULL, held = 0, reason = CASE WHEN state IN (?, ?) THEN '' ELSE reason END`,
+		c.Member, proto.InstanceQueued, proto.InstanceRunning)
+	if c.TimeoutAfter > 0 {
+		q.add(", timeout_at = CASE WHEN started_at IS NULL THEN ").now().
+			add(" + ? ELSE timeout_at END", c.TimeoutAfter.Microseconds())
+	}
+	return q.add(", started_at = COALESCE(started_at, ").now().
+		add("), state = CASE WHEN state = ? THEN ? ELSE state END WHERE", proto.InstanceQueued, proto.InstanceRunning).
+		is(c.Spec).execOne(ctx, t)
+}
+
+// ParkInstance gives an instance up that waits: nobody works on it until it is
+// looked at again. It returns how the instance is named then. The error is
+// ErrNotUpdated if it is no longer what spec says.
+func (s *Store) ParkInstance(ctx context.Context, spec proto.InstanceSpecifier, p Park) (proto.InstanceSpecifier, error) {
+	after := proto.InstanceSpecifier{App: spec.App, Number: spec.Number, Sequence: spec.Sequence + 1}
+	op := fmt.Sprintf("park instance %d of app %s", spec.Number, spec.App)
+	err := s.do(ctx, op, func(ctx context.Context, try int) error {
+		q := s.q("UPDATE schedule_instances SET sequence_number = sequence_number + 1, member = NULL, waits_for = ?, reason = ?, fetch_at = ",
+			nullText(p.WaitsFor), cleanReason(p.Reason))
+		q.parkUntil(p)
+		if p.RequestID != "" {
+			q.add(", request_id = ?", p.RequestID)
+		}
+		if p.UndoRequestID != "" || p.State == proto.InstanceToUndo {
+			q.add(", undo_request_id = ?", nullText(p.UndoRequestID))
+		}
+		if p.UndoTries != 0 {
+			q.add(", undo_tries = ?", p.UndoTries)
+		}
+		if p.State != 0 {
+			q.add(", state = ?", p.State)
+		}
+		err := q.add(" WHERE").is(spec).execOne(ctx, s.write)
+		return s.changedBefore(ctx, try, err, after)
+	})
+	return after, err
+}
+
+// parkUntil appends when a parked instance is looked at: at once if the request has
+// ended that it waits for, since then nobody wakes it.
+func (q *query) parkUntil(p Park) {
+	if p.WaitsFor != "" {
+		q.add("CASE WHEN EXISTS (SELECT 1 FROM requests r WHERE r.request_id = ? AND r.finished_at IS NOT NULL) THEN ", p.WaitsFor).
+			now().add(" ELSE ").now().add(" + ? END", p.CheckAfter.Microseconds())
+		return
+	}
+	q.now().add(" + ?", p.CheckAfter.Microseconds())
+}
+
+// HoldInstance has an instance that is QUEUED looked at again after that time, since
+// it cannot start now. The error is ErrNotUpdated if it is no longer what spec says.
+func (s *Store) HoldInstance(ctx context.Context, spec proto.InstanceSpecifier, reason string, checkAfter time.Duration) error {
+	after := proto.InstanceSpecifier{App: spec.App, Number: spec.Number, Sequence: spec.Sequence + 1}
+	op := fmt.Sprintf("hold instance %d of app %s", spec.Number, spec.App)
+	return s.do(ctx, op, func(ctx context.Context, try int) error {
+		err := s.q("UPDATE schedule_instances SET sequence_number = sequence_number + 1, held = 1, reason = ?, fetch_at = ", cleanReason(reason)).
+			now().add(" + ?", checkAfter.Microseconds()).add(" WHERE").is(spec).
+			add(" AND state = ? AND fetch_at IS NOT NULL", proto.InstanceQueued).execOne(ctx, s.write)
+		return s.changedBefore(ctx, try, err, after)
+	})
+}
+
+// moves has, for a state, the one that an instance comes from.
+var moves = map[proto.InstanceState]proto.InstanceState{
+	proto.InstanceToUndo:  proto.InstanceRunning,
+	proto.InstanceUndoing: proto.InstanceToUndo,
+}
+
+// MoveInstance moves an instance on, from RUNNING to TO_UNDO or from there to
+// UNDOING; who works on it keeps it. A reason that is "" is kept. The error is
+// ErrNotUpdated if it is no longer what spec says or not in that state.
+func (s *Store) MoveInstance(ctx context.Context, spec proto.InstanceSpecifier, to proto.InstanceState, reason string) (proto.Instance, error) {
+	var out proto.Instance
+	after := spec
+	after.Sequence++
+	op := fmt.Sprintf("move instance %d of app %s to %s", spec.Number, spec.App, to)
+	err := s.inTx(ctx, op, func(ctx context.Context, t *tx) error {
+		q := s.q("UPDATE schedule_instances SET sequence_number = sequence_number + 1, state = ?", to)
+		if reason != "" {
+			q.add(", reason = ?", cleanReason(reason))
+		}
+		err := q.add(" WHERE").is(spec).add(" AND state = ?", moves[to]).execOne(ctx, t)
+		if err != nil && (t.try == 1 || !errors.Is(err, ErrNotUpdated)) {
+			return err
+		}
+		out, err = t.liveInstance(ctx, after) // a later try may find what an earlier one did
+		if errors.Is(err, ErrNotFound) || err == nil && out.State != to {
+			return ErrNotUpdated
+		}
+		return err
+	})
+	return out, err
+}
+
+// RescheduleInstance moves a recurring instance that is QUEUED to another period, in
+// place. The error is ErrNotUpdated if it is no longer what spec says, ErrStaleApp if
+// the app is of another generation.
+func (s *Store) RescheduleInstance(ctx context.Context, spec proto.InstanceSpecifier, generation uint64, n NewInstance, skipped []AppEvent) error {
+	after := proto.InstanceSpecifier{App: spec.App, Number: spec.Number, Sequence: spec.Sequence + 1}
+	op := fmt.Sprintf("reschedule instance %d of app %s", spec.Number, spec.App)
+	return s.inTx(ctx, op, func(ctx context.Context, t *tx) error {
+		if t.try > 1 { // an earlier try may have gone through
+			in, err := t.liveInstance(ctx, after)
+			if err == nil && in.PeriodStart.Equal(n.PeriodStart) {
+				return nil
+			}
+			if err != nil && !errors.Is(err, ErrNotFound) {
+				return err
+			}
+		}
+		var now uint64
+		err := s.q("SELECT generation FROM schedule_apps WHERE name = ?"+s.dialect.forUpdate, spec.App).row(ctx, t, &now)
+		if errors.Is(err, ErrNotFound) || err == nil && generation != 0 && now != generation {
+			return ErrStaleApp
+		}
+		if err != nil {
+			return err
+		}
+		err = s.q("").moveQueued(spec.App, &n).add(" WHERE").is(spec).
+			add(" AND next_of = ?", spec.App).execOne(ctx, t)
+		if err != nil && s.dialect.classify(err) == classDuplicate {
+			err = t.replaceQueued(ctx, spec.App, &n)
+		}
+		if err != nil {
+			return err
+		}
+		return t.addEvents(ctx, skipped)
+	})
+}
+
+// changedBefore is for a change of an instance that found no row to change: it
+// returns nil if an earlier try went through, after which it is what after says.
+func (s *Store) changedBefore(ctx context.Context, try int, err error, after proto.InstanceSpecifier) error {
+	if try == 1 || !errors.Is(err, ErrNotUpdated) {
+		return err
+	}
+	var n int
+	if e := s.q("SELECT COUNT(*) FROM schedule_instances WHERE").is(after).row(ctx, s.write, &n); e != nil {
+		return e
+	}
+	if n == 1 {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// AddEvents stores events of apps.
+func (s *Store) AddEvents(ctx context.Context, events []AppEvent) error {
+	if len(events) == 0 {
+		return nil
+	}
+	return s.inTx(ctx, "add events of apps", func(ctx context.Context, t *tx) error {
+		return t.addEvents(ctx, events)
+	})
+}
+
+func (t *tx) addEvents(ctx context.Context, events []AppEvent) error {
+	return chunks(events, func(events []AppEvent) error {
+		q := t.s.q("INSERT INTO schedule_events (app, kind, period_start, period_to, count, reason, at) VALUES ")
+		for i, e := range events {
+			if i > 0 {
+				q.add(", ")
+			}
+			if e.PeriodTo.IsZero() {
+				e.PeriodTo = e.PeriodStart
+			}
+			q.add("(?, ?, ?, ?, ?, ?, ", e.App, e.Kind, e.PeriodStart.UnixMicro(), e.PeriodTo.UnixMicro(),
+				max(e.Count, 1), cleanReason(e.Reason)).now().add(")")
+		}
+		_, err := q.exec(ctx, t)
+		return err
+	})
+}
+
+const eventColumns = "id, app, kind, period_start, period_to, count, reason, at"
+
+func (s *Store) events(ctx context.Context, op string, q *query) ([]AppEvent, error) {
+	var out []AppEvent
+	err := s.do(ctx, op, func(ctx context.Context, _ int) error {
+		out = nil
+		return q.rows(ctx, s.read, func(scan func(...any) error) error {
+			var e AppEvent
+			var start, to, at int64
+			err := scan(&e.ID, &e.App, &e.Kind, &start, &to, &e.Count, &e.Reason, &at)
+			e.PeriodStart, e.PeriodTo, e.At = fromMicros(start), fromMicros(to), fromMicros(at)
+			out = append(out, e)
+			return err
+		})
+	})
+	return out, err
+}
+
+// Events returns the events of an app, or of all if it is "", after the one with
+// that ID, oldest first.
+func (s *Store) Events(ctx context.Context, app string, sinceID uint64, limit int) ([]AppEvent, error) {
+	q := s.q("SELECT "+eventColumns+" FROM schedule_events WHERE id > ?", sinceID)
+	if app != "" {
+		q = s.q("SELECT "+eventColumns+" FROM schedule_events"+s.dialect.useIndex("schedule_events_app")+
+			" WHERE app = ? AND id > ?", app, sinceID)
+	}
+	return s.events(ctx, "events of apps", q.add(" ORDER BY id LIMIT ?", limit))
+}
+
+// SkippedIn returns the events about skipped periods of an app of which one or more
+// start from from on and before to.
+func (s *Store) SkippedIn(ctx context.Context, app string, from, to time.Time) ([]AppEvent, error) {
+	return s.events(ctx, "skipped periods of app "+app, s.q("SELECT "+eventColumns+" FROM schedule_events"+
+		s.dialect.useIndex("schedule_events_kind")+" WHERE app = ? AND kind = ? AND period_start < ? AND period_to >= ?"+
+		" ORDER BY period_start, id", app, proto.AppSkipped, to.UnixMicro(), from.UnixMicro()))
+}

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// PeriodInstances returns the instances, live and archived, of the periods of an app
+// that start from from on and before to, by period and run, the first limit of them.
+// They have neither Conf nor Result.
+func (s *Store) PeriodInstances(ctx context.Context, app string, from, to time.Time, limit int) ([]proto.Instance, error) {
+	var out []proto.Instance
+	err := s.do(ctx, "instances of app "+app, func(ctx context.Context, _ int) error {
+		// First the live ones: what ends in between is there twice, not never.
+		live, err := s.q("SELECT "+liveLight+" FROM schedule_instances WHERE app = ? AND period_start >= ? AND period_start < ?"+
+			" ORDER BY period_start LIMIT ?", app, from.UnixMicro(), to.UnixMicro(), limit).instances(ctx, s.read)
+		if err != nil {
+			return err
+		}
+		done, err := s.q("SELECT "+archiveLight+" FROM schedule_archive"+s.dialect.useIndex("schedule_archive_period")+
+			" WHERE app = ? AND period_start >= ? AND period_start < ? ORDER BY period_start, number LIMIT ?",
+			app, from.UnixMicro(), to.UnixMicro(), limit).instances(ctx, s.read)
+		out = merge(live, done)
+		out = out[:min(len(out), limit)]
+		return err
+	})
+	return out, err
+}
+
+// merge puts instances of an app in the order of period and number. One that is both
+// live and archived is archived.
+func merge(live, done []proto.Instance) []proto.Instance {
+	ended := make(map[uint64]bool, len(done))
+	for _, in := range done {
+		ended[in.Number] = true
+	}
+	out := done
+	for _, in := range live {
+		if !ended[in.Number] {
+			out = append(out, in)
+		}
+	}
+	slices.SortFunc(out, func(a, b proto.Instance) int {
+		if c := a.PeriodStart.Compare(b.PeriodStart); c != 0 {
+			return c
+		}
+		return int(a.Number) - int(b.Number)
+	})
+	return out
+}
+
+// SucceededCount returns how many of the periods of an app that start from from on
+// and before to have an instance that SUCCEEDED.
+func (s *Store) SucceededCount(ctx context.Context, app string, from, to time.Time) (int, error) {
+	var n int
+	err := s.do(ctx, "periods of app "+app, func(ctx context.Context, _ int) error {
+		return s.q("SELECT COUNT(DISTINCT period_start) FROM schedule_archive"+s.dialect.useIndex("schedule_archive_period")+
+			" WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ?",
+			app, from.UnixMicro(), to.UnixMicro(), proto.InstanceSucceeded).row(ctx, s.read, &n)
+	})
+	return n, err
+}
+
+// Succeeded reports whether an instance of the app's period that starts then has
+// SUCCEEDED.
+func (s *Store) Succeeded(ctx context.Context, app string, start time.Time) (bool, error) {
+	var done bool
+	err := s.do(ctx, "period of app "+app, func(ctx context.Context, _ int) error {
+		var err error
+		done, err = s.succeeded(ctx, s.read, app, start.UnixMicro())
+		return err
+	})
+	return done, err
+}
+
+func (s *Store) succeeded(ctx context.Context, db querier, app string, start int64) (bool, error) {
+	var n int
+	err := s.q("SELECT COUNT(*) FROM schedule_archive"+s.dialect.useIndex("schedule_archive_period")+
+		" WHERE app = ? AND period_start = ? AND state = ?", app, start, proto.InstanceSucceeded).row(ctx, db, &n)
+	return n > 0, err
+}
+
+// SucceededInstances returns, of each period of an app that starts from from on and
+// before to, the instance that SUCCEEDED last, by period, with Conf and Result.
+func (s *Store) SucceededInstances(ctx context.Context, app string, from, to time.Time, limit int) ([]proto.Instance, error) {
+	var out []proto.Instance
+	err := s.do(ctx, "results of app "+app, func(ctx context.Context, _ int) error {
+		var err error
+		out, err = s.succeededQuery(app, from, to, limit).instances(ctx, s.read)
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) succeededQuery(app string, from, to time.Time, limit int) *query {
+	index := s.dialect.useIndex("schedule_archive_period")
+	return s.q("SELECT "+archiveFull+" FROM schedule_archive a"+index+
+		" WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ? AND NOT EXISTS (SELECT 1 FROM schedule_archive x"+index+
+		" WHERE x.app = a.app AND x.period_start = a.period_start AND x.number > a.number AND x.state = a.state) ORDER BY period_start, number LIMIT ?",
+		app, from.UnixMicro(), to.UnixMicro(), proto.InstanceSucceeded, limit)
+}
+
+// LastInstance returns the newest instance of an app that has ended; ErrNotFound if
+// none has.
+func (s *Store) LastInstance(ctx context.Context, app string) (proto.Instance, error) {
+	var out proto.Instance
+	err := s.do(ctx, "last instance of app "+app, func(ctx context.Context, _ int) error {
+		var err error
+		out, err = s.q("SELECT "+archiveFull+" FROM schedule_archive"+s.dialect.useIndex("schedule_archive_app")+
+			" WHERE app = ? ORDER BY finished_at DESC, number DESC LIMIT 1", app).instance(ctx, s.read)
+		return err
+	})
+	return out, err
+}

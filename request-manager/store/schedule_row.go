@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// The columns that scanInstance reads: of instances that are live, without and with
+// conf, and of archived ones, without and with conf and result.
+const (
+	firstColumns = `app, number, sequence_number, member, name, state, period_start, period_end, run,
+		host, due_at, started_at, timeout_at, recurring, request_id, undo_request_id, undo_tries, reason`
+	liveLight    = firstColumns + ", waits_for, NULL, NULL, NULL"
+	liveFull     = firstColumns + ", waits_for, NULL, conf, NULL"
+	archiveLight = firstColumns + ", NULL, finished_at, NULL, NULL"
+	archiveFull  = firstColumns + ", NULL, finished_at, conf, result"
+)
+
+// scanInstance reads one of the lists of columns and, into more, what stands after
+// them.
+func scanInstance(scan func(...any) error, more ...any) (proto.Instance, error) {
+	var (
+		in                           proto.Instance
+		start, end, due              int64
+		started, timeout, finished   sql.NullInt64
+		member, request, undo, waits sql.NullString
+		conf, result                 []byte
+	)
+	dest := []any{&in.App, &in.Number, &in.Sequence, &member, &in.Name, &in.State, &start, &end, &in.Run,
+		&in.Host, &due, &started, &timeout, &in.Recurring, &request, &undo, &in.UndoTries, &in.Reason,
+		&waits, &finished, &conf, &result}
+	if err := scan(append(dest, more...)...); err != nil {
+		return proto.Instance{}, err
+	}
+	in.Member, in.RequestID, in.UndoRequestID, in.WaitsFor = member.String, request.String, undo.String, waits.String
+	in.PeriodStart, in.PeriodEnd, in.Due = fromMicros(start), fromMicros(end), fromMicros(due)
+	in.StartedAt, in.TimeoutAt, in.FinishedAt = fromNullMicros(started), fromNullMicros(timeout), fromNullMicros(finished)
+	if len(conf) > 0 {
+		in.Conf = conf
+	}
+	if len(result) > 0 {
+		in.Result = result
+	}
+	return in, nil
+}
+
+// instances returns the answer of a query for one of the lists of columns.
+func (q *query) instances(ctx context.Context, db querier) ([]proto.Instance, error) {
+	var out []proto.Instance
+	err := q.rows(ctx, db, func(scan func(...any) error) error {
+		in, err := scanInstance(scan)
+		out = append(out, in)
+		return err
+	})
+	return out, err
+}
+
+// instance returns the one instance of the answer; ErrNotFound if there is none.
+func (q *query) instance(ctx context.Context, db querier) (proto.Instance, error) {
+	list, err := q.instances(ctx, db)
+	if err == nil && len(list) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return proto.Instance{}, err
+	}
+	return list[0], nil
+}
+
+// is appends the condition that an instance still is what spec says.
+func (q *query) is(spec proto.InstanceSpecifier) *query {
+	q.add(" app = ? AND number = ? AND sequence_number = ?", spec.App, spec.Number, spec.Sequence)
+	if spec.Member == "" {
+		return q.add(" AND member IS NULL")
+	}
+	return q.add(" AND member = ?", spec.Member)
+}
+
+// insertInstance makes the newest instance of an app, which holds its number as
+// last_number. The caller has locked the app. The error is ErrStaleApp if it is
+// deleted.
+func (t *tx) insertInstance(ctx context.Context, app string, n *NewInstance) error {
+	if err := checkName("instance", n.Name, maxInstance); err != nil {
+		return err
+	}
+	var next any
+	if n.Recurring {
+		next = app
+	}
+	start := n.PeriodStart.UnixMicro()
+	q := t.s.q(`INSERT INTO schedule_instances (app, number, bucket, state, sequence_number, undo_tries, held,
+		fetch_at, run, name, period_start, period_end, due_at, host, recurring, next_of, reason, conf, created_at)
+		SELECT a.name, a.last_number, a.bucket, ?, 1, 0, 0, CASE WHEN a.paused = 1 THEN NULL ELSE ? END, `,
+		proto.InstanceQueued, n.fetchAt()).nextRun(app, start).
+		add(", ?, ?, ?, ?, ?, ?, ?, ?, ?, ", n.Name, start, n.PeriodEnd.UnixMicro(), n.Due.UnixMicro(),
+			n.Host, n.Recurring, next, cleanReason(n.Reason), nullJSON(n.Conf)).
+		now().add(" FROM schedule_apps a WHERE a.name = ? AND a.deleted_at IS NULL", app)
+	err := q.execOne(ctx, t)
+	if errors.Is(err, ErrNotUpdated) {
+		return fmt.Errorf("%w: it is deleted", ErrStaleApp)
+	}
+	return err
+}
+
+// nextRun appends how often a period was run before.
+func (q *query) nextRun(app string, start int64) *query {
+	return q.add(`(SELECT COALESCE(MAX(x.run) + 1, 0) FROM schedule_archive x`+q.s.dialect.useIndex("schedule_archive_period")+
+		` WHERE x.app = ? AND x.period_start = ?)`, app, start)
+}
+
+// insertNext makes the recurring instance that comes next. The caller has locked
+// the app and counted last_number up. If an instance of that period is live, that
+// one becomes the recurring one; if one waits already, there is nothing to do. Then
+// last_number goes back.
+func (t *tx) insertNext(ctx context.Context, app string, n *NewInstance) error {
+	next := *n
+	next.Recurring = true
+	err := t.insertInstance(ctx, app, &next)
+	if err == nil || t.s.dialect.classify(err) != classDuplicate {
+		return err
+	}
+	if err := t.s.q("UPDATE schedule_apps SET last_number = last_number - 1 WHERE name = ?", app).execOne(ctx, t); err != nil {
+		return err
+	}
+	return t.adoptNext(ctx, app, n.PeriodStart)
+}
+
+// adoptNext makes the live instance of a period the recurring one, unless there is
+// one that waits. Who works on it keeps it.
+func (t *tx) adoptNext(ctx context.Context, app string, start time.Time) error {
+	var waiting int
+	err := t.s.q("SELECT COUNT(*) FROM schedule_instances WHERE next_of = ?", app).row(ctx, t, &waiting)
+	if err != nil || waiting > 0 {
+		return err
+	}
+	_, err = t.s.q(`UPDATE schedule_instances SET recurring = 1, next_of = CASE WHEN state = ? THEN app ELSE NULL END,
+		sequence_number = sequence_number + CASE WHEN state = ? THEN 1 ELSE 0 END
+		WHERE app = ? AND period_start = ?`, proto.InstanceQueued, proto.InstanceQueued, app, start.UnixMicro()).exec(ctx, t)
+	return err
+}
+
+// moveQueued moves an instance that waits to another period. The WHERE follows.
+func (q *query) moveQueued(app string, n *NewInstance) *query {
+	start := n.PeriodStart.UnixMicro()
+	return q.add("UPDATE schedule_instances SET sequence_number = sequence_number + 1, held = 0, run = ").nextRun(app, start).
+		add(`, name = ?, period_start = ?, period_end = ?, due_at = ?, host = ?, reason = ?, conf = ?,
+			fetch_at = CASE WHEN (SELECT a.paused FROM schedule_apps a WHERE a.name = ?) = 1 THEN NULL ELSE ? END`,
+			n.Name, start, n.PeriodEnd.UnixMicro(), n.Due.UnixMicro(), n.Host, cleanReason(n.Reason), nullJSON(n.Conf),
+			app, n.fetchAt())
+}
+
+func nullJSON(b json.RawMessage) any {
+	if len(b) == 0 {
+		return nil
+	}
+	return string(b)
+}
+
+func nullText(x string) any {
+	if x == "" {
+		return nil
+	}
+	return x
+}
+
+func nullTime(t *time.Time) any {
+	if t == nil {
+		return nil
+	}
+	return t.UnixMicro()
+}
