@@ -3,6 +3,8 @@ package schedule
 import (
 	"context"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,7 +33,7 @@ type Config struct {
 	Heartbeat  time.Duration // between two of them; default 2 s
 	StaleAfter time.Duration // a member not heard of for so long loses its instances; default 15 s
 	Workers    int           // instances worked on at a time; default 128
-	MaxWaiting int           // instances in memory that wait for their time or a worker; default 20,000
+	MaxWaiting int           // instances in memory that wait for their time or a worker; default 5,000
 	Keep       time.Duration // of instances that ended, and events; default 400 days
 }
 
@@ -54,7 +56,7 @@ func (c *Config) setDefaults() {
 		c.Workers = 128
 	}
 	if c.MaxWaiting == 0 {
-		c.MaxWaiting = 20_000
+		c.MaxWaiting = 5_000
 	}
 	def(&c.Poll, time.Second)
 	def(&c.Heartbeat, 2*time.Second)
@@ -62,18 +64,80 @@ func (c *Config) setDefaults() {
 	def(&c.Keep, 400*24*time.Hour)
 }
 
+// endTimeout is for what is stored when the engine ends.
+const endTimeout = 5 * time.Second
+
 // Engine runs recurring work. Its methods are safe for concurrent use; those that
 // read and change apps work whether Run does or not.
 type Engine struct {
-	cfg Config
+	cfg       Config
+	store     *store.Store
+	log       *slog.Logger
+	metrics   *metrics
+	jobs      *jobs
+	clock     *clock
+	member    *membership
+	scheduler *Scheduler
+	wake      *waker
+	backlog   atomic.Int64 // of the dispatcher
+
+	fetchWake  chan struct{}
+	signalWake chan struct{}
 }
 
 // New returns an Engine; Run brings it to life.
 func New(cfg Config) *Engine {
 	cfg.setDefaults()
-	return &Engine{cfg: cfg}
+	e := &Engine{
+		cfg: cfg, store: cfg.Store, log: cfg.Logger,
+		jobs: newJobs(cfg.Store), clock: &clock{}, wake: newWaker(),
+		fetchWake: make(chan struct{}, 1), signalWake: make(chan struct{}, 1),
+	}
+	e.metrics = newMetrics(cfg.Registry, func() int { return int(e.backlog.Load()) })
+	e.member = &membership{e: e}
+	e.scheduler = &Scheduler{e: e}
+	return e
 }
 
 // Run runs the engine until ctx ends. Then it takes nothing new, gives up what it
 // works on so that other members go on at once, and returns.
-func (e *Engine) Run(ctx context.Context) { <-ctx.Done() }
+func (e *Engine) Run(ctx context.Context) {
+	var once sync.WaitGroup
+	once.Go(func() { e.syncUntilDone(ctx) })
+	for ctx.Err() == nil {
+		since, err := e.member.join(ctx)
+		if err != nil {
+			break
+		}
+		e.runTerm(ctx, since)
+	}
+	once.Wait()
+}
+
+// runTerm works as one member until ctx ends or the member's right to work does.
+func (e *Engine) runTerm(ctx context.Context, since time.Time) {
+	term, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	dispatcher := newDispatcher(e)
+	fetcher := &Fetcher{e: e, dispatcher: dispatcher}
+	var roles sync.WaitGroup
+	for _, role := range []func(context.Context){
+		func(ctx context.Context) { e.member.keep(ctx, since, end) }, // says that it lives
+		dispatcher.run,   // has workers look at what is due
+		fetcher.run,      // finds what is due
+		e.wake.run(e),    // brings back what waited for a request or a host
+		e.settleSignals,  // makes the instances of apps that depend on others
+		e.watchDeadlines, // says what is late
+		e.scheduler.heal, // gives a next instance to apps that have none
+		e.purge,          // forgets what is old
+	} {
+		roles.Go(func() { role(term) })
+	}
+	roles.Wait()
+	// Nothing of this term runs any more: what it left is for others, at once.
+	e.member.leave(ctx)
+	if ctx.Err() == nil {
+		e.metrics.lost.Inc()
+		e.log.Warn("this member gave up its instances and comes back under a new id", "reason", context.Cause(term))
+	}
+}

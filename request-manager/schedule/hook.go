@@ -23,6 +23,13 @@ type Hook interface {
 	Undo(ctx context.Context, app proto.App, in proto.Instance) (Outcome, error)
 }
 
+// Stopper is a Hook that can end what takes too long. Without it, an instance that has
+// not ended by its timeout fails, whatever still runs of it.
+type Stopper interface {
+	// Stop is called in the place of Run once the timeout of the instance has passed.
+	Stop(ctx context.Context, app proto.App, in proto.Instance) (Outcome, error)
+}
+
 // Outcome is what is known of an instance after a call of a Hook.
 type Outcome struct {
 	// Done says that the work has ended, OK that it ended well.

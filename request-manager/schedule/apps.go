@@ -1,0 +1,220 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+const (
+	maxList = 1000
+	// maxRelated bounds how many apps are read to check one: those that it depends on,
+	// and those that these depend on.
+	maxRelated = 10_000
+)
+
+func limited(n, def int) int {
+	if n <= 0 {
+		return def
+	}
+	return min(n, maxList)
+}
+
+// Apps returns the apps by name, those after the given name, at most limit (1,000 if
+// 0). They are without Next, Last and Running.
+func (e *Engine) Apps(ctx context.Context, after string, limit int) ([]proto.AppStatus, error) {
+	rows, err := e.store.AppsAfter(ctx, after, limited(limit, maxList))
+	if err != nil {
+		return nil, storeError(err, "")
+	}
+	out := make([]proto.AppStatus, len(rows))
+	for i, row := range rows {
+		out[i] = statusOf(row)
+	}
+	return out, nil
+}
+
+func statusOf(row store.AppRow) proto.AppStatus {
+	return proto.AppStatus{App: row.App, Source: row.Source, Paused: row.Paused, Since: row.Since}
+}
+
+// App returns an app and how it stands.
+func (e *Engine) App(ctx context.Context, name string) (proto.AppStatus, error) {
+	row, err := e.store.App(ctx, name)
+	if err != nil {
+		return proto.AppStatus{}, storeError(err, name)
+	}
+	out := statusOf(row)
+	live, err := e.store.Instances(ctx, store.InstanceFilter{App: name, Limit: maxList, States: []proto.InstanceState{
+		proto.InstanceQueued, proto.InstanceRunning, proto.InstanceToUndo, proto.InstanceUndoing}})
+	if err != nil {
+		return out, storeError(err, name)
+	}
+	for _, in := range live {
+		if in.State != proto.InstanceQueued {
+			out.Running++
+		} else if out.Next == nil || in.Due.Before(out.Next.Due) {
+			out.Next = &in
+		}
+	}
+	ended, err := e.store.Instances(ctx, store.InstanceFilter{App: name, Limit: 1, States: []proto.InstanceState{
+		proto.InstanceSucceeded, proto.InstanceFailed}})
+	if err != nil {
+		return out, storeError(err, name)
+	}
+	if len(ended) > 0 {
+		out.Last = &ended[0]
+	}
+	return out, nil
+}
+
+// PutApp makes or changes an app that is not declared by the specs. changed is false
+// if it was the same. What runs of it ends as it began.
+func (e *Engine) PutApp(ctx context.Context, app proto.App) (changed bool, err error) {
+	if err := e.check(ctx, app); err != nil {
+		return false, err
+	}
+	now, err := e.store.Now(ctx)
+	if err != nil {
+		return false, storeError(err, app.Name)
+	}
+	put, err := e.scheduler.put(app, proto.AppFromAPI, now)
+	if err != nil {
+		return false, err
+	}
+	if err := e.keepWaiting(ctx, &put); err != nil {
+		return false, storeError(err, app.Name)
+	}
+	changed, err = e.store.PutApp(ctx, put)
+	if err != nil {
+		return false, storeError(err, app.Name)
+	}
+	e.jobs.forget(app.Name)
+	if !changed {
+		return false, nil
+	}
+	e.log.Info("app stored", "app", app.Name)
+	nudge(e.fetchWake)
+	return true, storeError(e.signalCurrent(ctx, []store.AppPut{put}), app.Name)
+}
+
+// check says what is wrong with an app, beside the others that it has to do with:
+// those above it, and those that depend on it.
+func (e *Engine) check(ctx context.Context, app proto.App) error {
+	others := map[string]proto.App{}
+	below, err := e.store.Dependents(ctx, app.Name)
+	if err != nil {
+		return storeError(err, app.Name)
+	}
+	names := slices.Concat(slices.Collect(maps.Keys(app.Depends)), slices.Collect(maps.Keys(below)))
+	for len(names) > 0 {
+		rows, err := e.store.Apps(ctx, names[:min(page, len(names))]...)
+		if err != nil {
+			return storeError(err, app.Name)
+		}
+		names = names[min(page, len(names)):]
+		for _, row := range rows {
+			others[row.App.Name] = row.App
+			for name := range row.App.Depends {
+				if _, known := others[name]; !known && name != app.Name && !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+		if len(others) > maxRelated {
+			return proto.Errorf(proto.CodeInvalid, "app %s: more than %d apps are above it", app.Name, maxRelated)
+		}
+	}
+	delete(others, app.Name)
+	return e.cfg.Check(app, others)
+}
+
+// keepWaiting keeps the instance that waits, in an app whose times do not change:
+// it may be due already.
+func (e *Engine) keepWaiting(ctx context.Context, put *store.AppPut) error {
+	row, err := e.store.App(ctx, put.App.Name)
+	if errors.Is(err, store.ErrNotFound) || put.First == nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !sameTimes(row.App, put.App) {
+		return nil
+	}
+	list, err := e.store.Instances(ctx, store.InstanceFilter{
+		App: put.App.Name, Limit: maxList, States: []proto.InstanceState{proto.InstanceQueued}})
+	if err != nil {
+		return err
+	}
+	for _, in := range list {
+		if in.Recurring {
+			put.First.Name, put.First.PeriodStart, put.First.PeriodEnd, put.First.Due = in.Name, in.PeriodStart, in.PeriodEnd, in.Due
+		}
+	}
+	return nil
+}
+
+// sameTimes reports whether two definitions start at the same times.
+func sameTimes(a, b proto.App) bool {
+	return a.Every == b.Every && a.Cron == b.Cron && a.Starts == b.Starts && a.Timezone == b.Timezone &&
+		a.Jitter == b.Jitter && a.Gap == b.Gap && a.Fold == b.Fold && maps.Equal(a.Depends, b.Depends)
+}
+
+// DeleteApp removes an app that is not declared by the specs. What runs of it ends.
+// It refuses if other apps depend on it.
+func (e *Engine) DeleteApp(ctx context.Context, name string) error {
+	dependents, err := e.store.Dependents(ctx, name)
+	if err != nil {
+		return storeError(err, name)
+	}
+	if len(dependents) > 0 {
+		return proto.Errorf(proto.CodeConflict, "apps depend on %s: %s; delete or change these first",
+			name, strings.Join(slices.Sorted(maps.Keys(dependents)), ", "))
+	}
+	if err := e.store.DeleteApp(ctx, name, proto.AppFromAPI); err != nil {
+		return storeError(err, name)
+	}
+	e.jobs.forget(name)
+	e.log.Info("app deleted", "app", name)
+	return nil
+}
+
+// PauseApp keeps an app from starting instances, or lets it go on.
+func (e *Engine) PauseApp(ctx context.Context, name string, paused bool) error {
+	if err := e.store.PauseApp(ctx, name, paused); err != nil {
+		return storeError(err, name)
+	}
+	e.jobs.forget(name)
+	e.log.Info("app paused or resumed", "app", name, "paused", paused)
+	nudge(e.fetchWake)
+	return nil
+}
+
+// storeError makes an error of the store one for the user. name is that of the app.
+func storeError(err error, name string) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*proto.Error](err); ok {
+		return err
+	}
+	e := &proto.Error{Code: proto.CodeInternal, Message: "internal error", Err: err}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		e.Code, e.Message = proto.CodeNotFound, "no app "+name
+	case errors.Is(err, store.ErrSource):
+		e.Code, e.Message = proto.CodeConflict, "app "+name+" is declared in the specs: change it there"
+	case errors.Is(err, store.ErrStaleApp), errors.Is(err, store.ErrNotUpdated):
+		e.Code, e.Message = proto.CodeConflict, "app "+name+" was changed at the same time; try again"
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the database does not answer; try again", time.Second
+	}
+	return e
+}

@@ -1,0 +1,138 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+// page is how many apps are read at a time.
+const page = 500
+
+// syncUntilDone does Sync until it succeeds.
+func (e *Engine) syncUntilDone(ctx context.Context) {
+	t := &trouble{log: e.log, msg: "storing the apps of the specs"}
+	for failures := 1; ctx.Err() == nil; failures++ {
+		err := e.Sync(ctx)
+		t.saw(ctx, err)
+		if err == nil || pause(ctx, backoff(failures, time.Second, 15*time.Second)) != nil {
+			return
+		}
+	}
+}
+
+// Sync puts the apps of the specs into the database, and removes those that were
+// there and are not in the specs any more. Run does it until it succeeds.
+func (e *Engine) Sync(ctx context.Context) error {
+	now, err := e.store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	declared := make(map[string]bool, len(e.cfg.SpecApps))
+	puts := make([]store.AppPut, 0, len(e.cfg.SpecApps))
+	for _, app := range e.cfg.SpecApps {
+		declared[app.Name] = true
+		p, err := e.scheduler.put(app, proto.AppFromSpecs, now)
+		if err != nil {
+			e.log.Error("an app of the specs is left out", "app", app.Name, "error", err)
+			continue
+		}
+		puts = append(puts, p)
+	}
+	changed, err := e.putAll(ctx, puts)
+	if err != nil {
+		return err
+	}
+	removed, err := e.removeUndeclared(ctx, declared)
+	if err != nil {
+		return err
+	}
+	if changed+removed > 0 {
+		e.log.Info("apps of the specs stored", "declared", len(declared), "changed", changed, "removed", removed)
+		nudge(e.fetchWake)
+	}
+	return e.signalCurrent(ctx, puts)
+}
+
+func (e *Engine) putAll(ctx context.Context, puts []store.AppPut) (changed int, err error) {
+	for len(puts) > 0 {
+		batch := puts[:min(page, len(puts))]
+		puts = puts[len(batch):]
+		n, err := e.store.PutApps(ctx, batch)
+		if errors.Is(err, store.ErrSource) {
+			n, err = e.putEach(ctx, batch)
+		}
+		if err != nil {
+			return changed, err
+		}
+		changed += n
+	}
+	return changed, nil
+}
+
+// putEach stores those apps that are not declared over the API.
+func (e *Engine) putEach(ctx context.Context, puts []store.AppPut) (changed int, err error) {
+	for _, p := range puts {
+		did, err := e.store.PutApp(ctx, p)
+		if errors.Is(err, store.ErrSource) {
+			e.log.Error("an app of the specs is left out: there is one of that name that was put over the API; delete that or rename this",
+				"app", p.App.Name)
+			continue
+		}
+		if err != nil {
+			return changed, err
+		}
+		if did {
+			changed++
+		}
+	}
+	return changed, nil
+}
+
+func (e *Engine) removeUndeclared(ctx context.Context, declared map[string]bool) (removed int, err error) {
+	after := ""
+	for {
+		rows, err := e.store.AppsAfter(ctx, after, page)
+		if err != nil {
+			return removed, err
+		}
+		for _, row := range rows {
+			after = row.App.Name
+			if row.Source != proto.AppFromSpecs || declared[row.App.Name] {
+				continue
+			}
+			err := e.store.DeleteApp(ctx, row.App.Name, proto.AppFromSpecs)
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return removed, err
+			}
+			e.jobs.forget(row.App.Name)
+			e.log.Info("an app is no longer in the specs and was removed", "app", row.App.Name)
+			removed++
+		}
+		if len(rows) < page {
+			return removed, nil
+		}
+	}
+}
+
+// signalCurrent has the periods looked at that have begun, of apps that depend on
+// others: all that they need may be done already.
+func (e *Engine) signalCurrent(ctx context.Context, puts []store.AppPut) error {
+	var list []signal
+	for _, p := range puts {
+		if len(p.App.Depends) > 0 {
+			list = append(list, signal{App: p.App.Name, PeriodStart: p.Since})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if err := e.store.AddSignals(ctx, list); err != nil {
+		return err
+	}
+	nudge(e.signalWake)
+	return nil
+}
