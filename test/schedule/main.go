@@ -65,6 +65,9 @@ func main() {
 
 func (o options) printPlan() {
 	o.Servers = make([]torture.Server, servers[o.db])
+	if o.db == onSQLite {
+		o.Store.SQLitePath, o.Members = "any", 1
+	}
 	for _, f := range torture.Plan(o.Options) {
 		fmt.Println(f)
 	}

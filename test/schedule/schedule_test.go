@@ -52,6 +52,15 @@ func TestTorture(t *testing.T) {
 			if len(r.Violations) > 0 {
 				t.Errorf("%d violations, see above", len(r.Violations))
 			}
+			kinds := []torture.Kind{torture.MemberKill, torture.MemberStop}
+			if tt.db == onMariaDB {
+				kinds = append(kinds, torture.DBKill, torture.MemberAdd, torture.Shards)
+			}
+			for _, k := range kinds {
+				if r.Faults[k] == 0 {
+					t.Errorf("there was no %s: %v", k, r.Faults)
+				}
+			}
 			if r.Succeeded == 0 || r.Failed == 0 || r.Looks == 0 || len(r.Faults) == 0 {
 				t.Errorf("it shows nothing: %d succeeded, %d failed, %d looks, faults %v", r.Succeeded, r.Failed, r.Looks, r.Faults)
 			}

@@ -35,7 +35,7 @@ func (h *hook) rand(in proto.Instance, what string) *rand.Rand {
 
 // Ready is seldom false.
 func (h *hook) Ready(_ context.Context, in proto.Instance) (ok bool, reason string) {
-	if h.rand(in, "ready").IntN(50) == 0 {
+	if h.rand(in, "ready").IntN(200) == 0 {
 		return false, "not ready, at random"
 	}
 	return true, ""
