@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	_ "time/tzdata" // the zones, for machines that have none
 )
 
 // zones has the zones that were asked for, by name: to read one takes a file. Only

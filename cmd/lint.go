@@ -77,7 +77,11 @@ func lintSummary(specs *grapher.Specs, problems grapher.Problems) string {
 	if specs == nil {
 		return s
 	}
-	return fmt.Sprintf("%s, %s: %s", count(len(specs.Sequences), "sequence"), count(len(specs.Requests()), "request"), s)
+	has := fmt.Sprintf("%s, %s", count(len(specs.Sequences), "sequence"), count(len(specs.Requests()), "request"))
+	if len(specs.Apps) > 0 {
+		has += ", " + count(len(specs.Apps), "app")
+	}
+	return has + ": " + s
 }
 
 // count writes a number with its noun.

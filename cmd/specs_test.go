@@ -114,6 +114,21 @@ func TestLintExitsOneOnErrorsAndCountsThem(t *testing.T) {
 	}
 }
 
+func TestLintChecksApps(t *testing.T) {
+	t.Parallel()
+	good := withSpecs(t, goodSpec+"apps:\n  a: {request: go, args: {apps: [x]}, starts: hourly}\n  b: {request: go, args: {apps: [x]}, depends: {a: daily}}\n", nil, "lint", "DIR")
+	if good.code != 0 || good.stdout != "2 sequences, 1 request, 2 apps: 0 errors, 0 warnings\n" {
+		t.Errorf("good apps: exit code %d: %s%s", good.code, good.stdout, good.stderr)
+	}
+	spec := "apps:\n  a:\n    request: go\n    args: {apps: [x]}\n    cron: 0 0 31 2 *\n" + goodSpec
+	bad := withSpecs(t, spec, nil, "lint", "DIR")
+	if bad.code != 1 {
+		t.Errorf("bad apps: exit code %d", bad.code)
+	}
+	has(t, "lint", bad.stdout, "a.yaml:5: error: app a: `cron` is `0 0 31 2 *`, a time that never comes (app-never)\n", "1 error, 0 warnings\n")
+	has(t, "lint", withSpecs(t, spec, nil, "lint", "DIR", "--output", "json").stdout, `"app": "a"`)
+}
+
 func TestLintTakesItsDefaultsFromTheConfiguration(t *testing.T) {
 	t.Parallel()
 	spec := strings.Replace(badSpec, "nope", "noop", 1)

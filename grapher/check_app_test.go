@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // the zones of the tests, whatever the machine has
 
 	"github.com/google/go-cmp/cmp"
 

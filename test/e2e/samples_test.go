@@ -77,6 +77,12 @@ var expected = map[string]struct {
 	"order-vm": {
 		output: []string{"memory for a token of 12 characters", "created web-", "with a disk share of 0.5"},
 	},
+	"check-feed": {
+		output: []string{"checked adx"},
+	},
+	"count-feeds": {
+		output: []string{"counted the feeds, given {}"},
+	},
 	"hourly-report": {
 		output: []string{"revenue     360", "visits      16", "conversion  50 %", `pages       ["start","cart"]`},
 	},
