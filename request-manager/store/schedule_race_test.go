@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -292,4 +293,21 @@ func runOne(t *testing.T, s *Store, member string, next func() *NewInstance, fin
 		err = s.FinishInstance(t.Context(), f)
 	}
 	return err // who has claimed it must be able to end it
+}
+
+// TestTwoUpstreamAppsEndAtOnceOnTwoNodes of a cluster, where rows are not locked
+// across nodes.
+func TestTwoUpstreamAppsEndAtOnceOnTwoNodes(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(galeraEnv) != "on" {
+		return // said by TestMain
+	}
+	name, err := cluster.NewDatabase(t.Context())
+	must(t, err)
+	c := newClock()
+	stores := make([]*Store, 2)
+	for i := range stores {
+		stores[i] = openStore(t, Config{MySQLDSN: cluster.Node(i).DSN(name), Now: c.Now, MaxOpenConns: 8, Tries: 100, RetryWait: 20 * time.Millisecond})
+	}
+	endAtOnce(t, &fixture{Store: stores[0], clock: c}, stores[0], stores[1])
 }
