@@ -137,9 +137,9 @@ func parseCron(expr string) (*cron.SpecSchedule, error) {
 
 func given(field string) bool { return !strings.HasPrefix(field, "*") && field != "?" }
 
-// sampleShortest returns the least time between some hundred times of a cron.
+// sampleShortest returns the least time between two of the next hundreds of a cron.
 func sampleShortest(s *cron.SpecSchedule) time.Duration {
-	const samples = 500
+	const samples = 200
 	least := searchYears * 365 * day
 	t := s.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))
 	for range samples {

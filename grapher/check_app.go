@@ -42,6 +42,7 @@ func (s *Specs) CheckApp(a proto.App, others map[string]proto.App) []AppProblem 
 	c := appCheck{specs: s, app: a, others: others, suggest: newSuggester()}
 	c.run()
 	c.circle()
+	c.dependents()
 	return c.problems
 }
 
@@ -62,7 +63,7 @@ func (c *appCheck) keyProblem(field, key, check, format string, args ...any) {
 	c.problems = append(c.problems, AppProblem{Field: field, Key: key, Check: check, Message: fmt.Sprintf(format, args...)})
 }
 
-// run makes all checks but that for circles.
+// run makes all checks that can be made app by app.
 func (c *appCheck) run() {
 	c.name()
 	c.request()
@@ -284,7 +285,7 @@ func (c *appCheck) calendar() {
 		c.fieldError(err)
 		return
 	}
-	if jitter := time.Duration(c.app.Jitter); jitter >= cal.Shortest() {
+	if jitter := time.Duration(c.app.Jitter); jitter > 0 && jitter >= cal.Shortest() {
 		c.problem("jitter", "app-duration", "`jitter` is %s, and must be less than the time between two starts, %s", jitter, cal.Shortest())
 	}
 }

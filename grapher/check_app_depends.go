@@ -50,6 +50,40 @@ func (c *appCheck) meantApp(name string) string {
 	return c.suggest.meant(name, slices.DeleteFunc(names, func(n string) bool { return n == c.app.Name }))
 }
 
+// dependents reports that apps which depend on this one ask for periods that it no
+// longer makes up.
+func (c *appCheck) dependents() {
+	const most = 10
+	found := 0
+	for _, name := range slices.Sorted(maps.Keys(c.others)) {
+		period, ok := c.others[name].Depends[c.app.Name]
+		if !ok || name == c.app.Name {
+			continue
+		}
+		wrong := misfit(period, c.app)
+		if wrong == "" {
+			continue
+		}
+		if found++; found > most {
+			return
+		}
+		c.problem(c.whenField(), "app-period", "app %s depends on it: %s", quote(name), wrong)
+	}
+}
+
+// whenField returns the field that says when the app starts.
+func (c *appCheck) whenField() string {
+	switch {
+	case c.app.Every != 0:
+		return "every"
+	case c.app.Cron != "":
+		return "cron"
+	case c.app.Starts != "":
+		return "starts"
+	}
+	return "depends"
+}
+
 // cadence is how often an app starts, as far as it matters for what depends on it.
 type cadence struct {
 	words string        // for messages

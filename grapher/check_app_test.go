@@ -218,6 +218,9 @@ func TestCheckApp(t *testing.T) {
 			[]string{"args/fed app-args", "args/token app-args", "request/ app-args", "timezone/ app-zone"}},
 		{proto.App{Name: "x", Request: "bare", Depends: map[string]string{"gone": "hourly", "up": "daily"}}, []string{"depends/gone app-depends", "depends/up app-period"}},
 		{proto.App{Name: "c", Request: "bare", Depends: map[string]string{"a": "hourly"}}, []string{"depends/a app-circle"}},
+		{proto.App{Name: "up", Request: "bare", Every: proto.Duration(5 * time.Minute)}, nil}, // b asks for its hours
+		{proto.App{Name: "up", Request: "bare", Starts: "daily"}, []string{"starts/ app-period"}},
+		{proto.App{Name: "up", Request: "bare", Every: proto.Duration(7 * time.Minute)}, []string{"every/ app-period"}},
 		{proto.App{Name: "x", Request: "bare", Depends: map[string]string{"x": "hourly"}}, []string{"depends/x app-circle"}},
 	}
 	for _, tt := range tests {
