@@ -51,7 +51,7 @@ func TestDayOfTheStateSystem(t *testing.T) {
 			`"retgtcheck":{"count":1,"results":{"2000-01-01-0100-retgtcheck":{"from":"2000-01-01-0100-retgtcheck"}}}`,
 		} {
 			if conf := w.confs["2000-01-01-0100-counter"]; !strings.Contains(conf, part) {
-				t.Errorf("conf of the counter is %s, without %s", conf, part)
+				w.t.Errorf("conf of the counter is %s, without %s", conf, part)
 			}
 		}
 
@@ -64,7 +64,7 @@ func TestDayOfTheStateSystem(t *testing.T) {
 		// 2000-01-02 is a Sunday: the week has ended too.
 		w.wantRan("weekcount", "1999-12-27-0000")
 		if n := len(w.ran("counter")); n != 47 {
-			t.Errorf("%d hours were counted, want 47", n)
+			w.t.Errorf("%d hours were counted, want 47", n)
 		}
 		w.wantRan("monthcount")
 		for _, app := range stateSystem {
@@ -102,18 +102,18 @@ func TestFailedUpstreamHoldsBackItsDependents(t *testing.T) {
 		w.run(e)
 		at(hours(24.5))
 		if slices.Contains(w.ran("counter"), "2000-01-01-0500-counter") {
-			t.Error("the counter of 05:00 ran although an upstream app failed")
+			w.t.Error("the counter of 05:00 ran although an upstream app failed")
 		}
 		if n := len(w.ran("counter")); n != 23 {
-			t.Errorf("%d counters ran, want all but one of 24", n)
+			w.t.Errorf("%d counters ran, want all but one of 24", n)
 		}
 		if !slices.Contains(w.ran("adxonly"), "2000-01-01-0500-adxonly") {
-			t.Error("what does not depend on the failed app was held back")
+			w.t.Error("what does not depend on the failed app was held back")
 		}
 		w.wantRan("daycount")
 
-		blocked, err := e.Blocked(t.Context())
-		must(t, err)
+		blocked, err := e.Blocked(w.t.Context())
+		must(w.t, err)
 		var lines []string
 		for _, b := range blocked {
 			for _, on := range b.On {
@@ -128,17 +128,17 @@ func TestFailedUpstreamHoldsBackItsDependents(t *testing.T) {
 			"2000-01-01-0500-counter on 2000-01-01-0500-retgtcheck: FAILED: no luck",
 		}
 		if !slices.Equal(lines, want) {
-			t.Errorf("blocked:\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+			w.t.Errorf("blocked:\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 		}
 
-		answer, err := e.RunPeriods(t.Context(), "retgtcheck", proto.RunPeriods{Period: "2000-01-01-0500-retgtcheck"})
-		must(t, err)
+		answer, err := e.RunPeriods(w.t.Context(), "retgtcheck", proto.RunPeriods{Period: "2000-01-01-0500-retgtcheck"})
+		must(w.t, err)
 		if len(answer.Periods) != 1 || !answer.Periods[0].Made {
-			t.Fatalf("the failed period was not run again: %+v", answer)
+			w.t.Fatalf("the failed period was not run again: %+v", answer)
 		}
 		after(time.Minute)
 		if !slices.Contains(w.ran("counter"), "2000-01-01-0500-counter") {
-			t.Error("the counter did not start after its upstream app ran again")
+			w.t.Error("the counter did not start after its upstream app ran again")
 		}
 		w.wantRan("daycount", "2000-01-01-0000")
 		for _, app := range stateSystem {
@@ -163,7 +163,7 @@ func TestLateUpstreamHoldsBackItsDependents(t *testing.T) {
 		at(hours(5.75)) // done at 05:30: the hours after it follow
 		w.wantRan("counter", "2000-01-01-0100", "2000-01-01-0200", "2000-01-01-0300", "2000-01-01-0400", "2000-01-01-0500")
 		if n := w.skippedOf("retgtcheck"); n != 0 {
-			t.Errorf("%d periods were skipped: calendar periods queue", n)
+			w.t.Errorf("%d periods were skipped: calendar periods queue", n)
 		}
 	})
 }
@@ -176,10 +176,10 @@ func TestHostThatIsAway(t *testing.T) {
 		w.run(e)
 		at(hours(1.5))
 		w.wantRan("adxcheck")
-		list, err := e.HostInstances(t.Context(), "dal-01")
-		must(t, err)
+		list, err := e.HostInstances(w.t.Context(), "dal-01")
+		must(w.t, err)
 		if len(list) != 2 || list[0].State != proto.HostPending || list[0].Reason != "waits for dal-01" {
-			t.Errorf("the host has %+v, want two that wait for it", list)
+			w.t.Errorf("the host has %+v, want two that wait for it", list)
 		}
 		w.mu.Lock()
 		w.down["dal-01"] = false
@@ -188,11 +188,11 @@ func TestHostThatIsAway(t *testing.T) {
 		after(time.Second)
 		w.wantRan("adxcheck", "2000-01-01-0100")
 		w.wantRan("counter", "2000-01-01-0100")
-		list, err = e.HostInstances(t.Context(), "dal-01")
-		must(t, err)
+		list, err = e.HostInstances(w.t.Context(), "dal-01")
+		must(w.t, err)
 		for _, in := range list {
 			if in.Name == "2000-01-01-0100-counter" && (in.State != proto.HostDone || in.Conf["adxcheck"] == nil) {
-				t.Errorf("the host has %+v, want it done and with its conf", in)
+				w.t.Errorf("the host has %+v, want it done and with its conf", in)
 			}
 		}
 	})

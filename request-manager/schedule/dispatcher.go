@@ -18,9 +18,10 @@ type Dispatcher struct {
 	slots  chan struct{} // one for each worker
 
 	mu      sync.Mutex
-	known   map[instanceKey]bool // waiting, or worked on
+	known   map[instanceKey]*item // waiting, or worked on
 	waiting itemHeap
-	more    bool // the store has more than was read
+	busy    map[string][]*item // apps that are worked on, and what is to be looked at then
+	more    bool               // the store has more than was read
 }
 
 type instanceKey struct {
@@ -37,17 +38,19 @@ type item struct {
 	// failures counts the tries since which it is not known whether this member has
 	// the instance.
 	failures int
+	place    int // in the heap; -1 when it is not there
 }
 
 func newDispatcher(e *Engine) *Dispatcher {
 	return &Dispatcher{
 		e: e, runner: newRunner(e), wake: make(chan struct{}, 1),
-		slots: make(chan struct{}, e.cfg.Workers), known: map[instanceKey]bool{},
+		slots: make(chan struct{}, e.cfg.Workers), known: map[instanceKey]*item{}, busy: map[string][]*item{},
 	}
 }
 
 // Dispatch has the instance looked at, at the given time. It reports whether it was
-// taken: not if it is known already, or if there is no room.
+// taken: not if it is worked on, or if there is no room. One that waits takes the new
+// time and place.
 func (d *Dispatcher) Dispatch(in proto.Instance, at time.Time) bool {
 	in.Conf, in.Result = nil, nil // they are read again, and may be large
 	return d.add(&item{in: in, at: at})
@@ -56,12 +59,18 @@ func (d *Dispatcher) Dispatch(in proto.Instance, at time.Time) bool {
 func (d *Dispatcher) add(it *item) bool {
 	d.mu.Lock()
 	key := keyOf(it.in)
-	if d.known[key] || len(d.known) >= d.e.cfg.MaxWaiting {
+	old := d.known[key]
+	switch {
+	case old != nil && old.place >= 0 && old.failures == 0:
+		old.in, old.at = it.in, it.at
+		heap.Fix(&d.waiting, old.place)
+	case old != nil || len(d.known) >= d.e.cfg.MaxWaiting:
 		d.mu.Unlock()
 		return false
+	default:
+		d.known[key] = it
+		d.push(it)
 	}
-	d.known[key] = true
-	d.push(it)
 	d.mu.Unlock()
 	nudge(d.wake)
 	return true
@@ -85,7 +94,7 @@ func (d *Dispatcher) batch() int { return max(d.e.cfg.MaxWaiting/2, 1) }
 func (d *Dispatcher) knows(in proto.Instance) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.known[keyOf(in)]
+	return d.known[keyOf(in)] != nil
 }
 
 // wantMore says whether the store has more than was read: then it is asked again as
@@ -129,17 +138,24 @@ func (d *Dispatcher) run(ctx context.Context) {
 	}
 }
 
-// take returns the item whose time has come, or how long until there is one.
+// take returns the item whose time has come, or how long until there is one. Of one
+// app it gives out one at a time, so that they start in their order.
 func (d *Dispatcher) take(now time.Time) (*item, time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.waiting) == 0 {
-		return nil, time.Minute
+	for len(d.waiting) > 0 {
+		if wait := d.waiting[0].at.Sub(now); wait > 0 {
+			return nil, min(wait, time.Minute)
+		}
+		it := heap.Pop(&d.waiting).(*item)
+		if others, busy := d.busy[it.in.App]; busy {
+			d.busy[it.in.App] = append(others, it)
+			continue
+		}
+		d.busy[it.in.App] = nil
+		return it, 0
 	}
-	if wait := d.waiting[0].at.Sub(now); wait > 0 {
-		return nil, min(wait, time.Minute)
-	}
-	return heap.Pop(&d.waiting).(*item), 0
+	return nil, time.Minute
 }
 
 // work has the runner take one step with an instance.
@@ -159,6 +175,7 @@ func (d *Dispatcher) work(ctx context.Context, it *item) {
 	it.failures++
 	it.at = time.Now().Add(backoff(it.failures, time.Second, 30*time.Second))
 	d.mu.Lock()
+	d.release(it.in.App)
 	d.push(it)
 	d.mu.Unlock()
 	nudge(d.wake)
@@ -167,6 +184,7 @@ func (d *Dispatcher) work(ctx context.Context, it *item) {
 func (d *Dispatcher) done(it *item) {
 	d.mu.Lock()
 	delete(d.known, keyOf(it.in))
+	d.release(it.in.App)
 	d.e.backlog.Store(int64(len(d.known)))
 	again := d.more && len(d.known) <= d.batch()
 	if again {
@@ -178,15 +196,37 @@ func (d *Dispatcher) done(it *item) {
 	}
 }
 
-// itemHeap has the item whose time comes first in front.
+// release has the other instances of an app looked at again.
+func (d *Dispatcher) release(app string) {
+	others := d.busy[app]
+	delete(d.busy, app)
+	for _, it := range others {
+		heap.Push(&d.waiting, it)
+	}
+	if len(others) > 0 {
+		nudge(d.wake)
+	}
+}
+
+// itemHeap has the item whose time comes first in front; of the same time, that of
+// the earlier period.
 type itemHeap []*item
 
-func (h itemHeap) Len() int           { return len(h) }
-func (h itemHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h itemHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h itemHeap) Len() int { return len(h) }
+func (h itemHeap) Less(i, j int) bool {
+	if c := h[i].at.Compare(h[j].at); c != 0 {
+		return c < 0
+	}
+	return h[i].in.PeriodStart.Before(h[j].in.PeriodStart)
+}
+func (h itemHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
 // Push and Pop are for package heap.
-func (h *itemHeap) Push(x any) { *h = append(*h, x.(*item)) }
+func (h *itemHeap) Push(x any) {
+	it := x.(*item)
+	it.place = len(*h)
+	*h = append(*h, it)
+}
 
 // Pop returns the last item.
 func (h *itemHeap) Pop() any {
@@ -194,5 +234,6 @@ func (h *itemHeap) Pop() any {
 	it := old[len(old)-1]
 	old[len(old)-1] = nil
 	*h = old[:len(old)-1]
+	it.place = -1
 	return it
 }

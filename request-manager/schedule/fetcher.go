@@ -7,13 +7,8 @@ import (
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
-const (
-	// fetchGap is the least time between two looks for what is due.
-	fetchGap = 50 * time.Millisecond
-	// settledEvery is how often the store is asked for instances that missed the end of
-	// their request.
-	settledEvery = 2 * time.Second
-)
+// fetchGap is the least time between two looks for what is due.
+const fetchGap = 50 * time.Millisecond
 
 // Fetcher finds the instances that are due, and hands them to the Dispatcher. Those
 // of its own shards it reads a moment before they are due, so that they start in
@@ -41,7 +36,7 @@ func (f *Fetcher) Fetch(ctx context.Context) error {
 		return err
 	}
 	now := time.Now()
-	if now.Sub(f.settledAt) >= settledEvery {
+	if now.Sub(f.settledAt) >= 2*f.e.cfg.Poll {
 		if err := f.fetchSettled(ctx); err != nil {
 			return err
 		}

@@ -10,16 +10,14 @@ import (
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
-const (
-	lateInterval = 2 * time.Second
-	maxLateApps  = 200
-)
+// maxLateApps is how many apps are read at a time.
+const maxLateApps = 200
 
 // watchDeadlines looks at periods whose deadline has passed: those that are not done
 // are late. The cursor of an app, a column, says which one is next.
 func (e *Engine) watchDeadlines(ctx context.Context) {
 	t := &trouble{log: e.log, msg: "looking for periods that are late"}
-	every(ctx, lateInterval, nil, t, func(ctx context.Context) error {
+	every(ctx, 2*e.cfg.Poll, nil, t, func(ctx context.Context) error {
 		for {
 			rows, err := e.store.DeadlineApps(ctx, maxLateApps)
 			if err != nil {

@@ -32,6 +32,7 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 type world struct {
 	t     *testing.T
 	store *store.Store
+	path  string
 	// shift is by how much the database's clock is off.
 	shift atomic.Int64
 
@@ -52,8 +53,9 @@ func inWorld(t *testing.T, test func(w *world)) {
 		w := &world{t: t, does: map[string]func(proto.Instance) (Outcome, error){}, undo: map[string]func(proto.Instance) (Outcome, error){},
 			down: map[string]bool{}, confs: map[string]string{}, working: map[string]int{}}
 		var err error
+		w.path = filepath.Join(t.TempDir(), "treadle.db")
 		w.store, err = store.Open(t.Context(), store.Config{
-			SQLitePath: filepath.Join(t.TempDir(), "treadle.db"),
+			SQLitePath: w.path,
 			Now:        func() time.Time { return time.Now().Add(time.Duration(w.shift.Load())) },
 		})
 		must(t, err)
@@ -65,7 +67,9 @@ func inWorld(t *testing.T, test func(w *world)) {
 
 // engine makes an engine that does not run.
 func (w *world) engine(id string, change ...func(*Config)) *Engine {
-	cfg := Config{Store: w.store, Hook: w, Logger: slog.New(slog.DiscardHandler), Node: proto.Node{ID: id, Host: id}}
+	// Slow, as far as that changes nothing: virtual time is free, queries are not.
+	cfg := Config{Poll: time.Minute, Heartbeat: 2 * time.Minute, StaleAfter: 10 * time.Minute,
+		Store: w.store, Hook: w, Logger: slog.New(slog.DiscardHandler), Node: proto.Node{ID: id, Host: id}}
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -88,9 +88,15 @@ func (r *Runner) prepare(ctx context.Context, job *Job, in *proto.Instance) erro
 	if ok {
 		return nil
 	}
-	if err := r.e.store.HoldInstance(ctx, in.InstanceSpecifier, reason, readyCheck); err != nil {
+	return r.hold(ctx, *in, reason, readyCheck)
+}
+
+// hold has a queued instance looked at again later.
+func (r *Runner) hold(ctx context.Context, in proto.Instance, reason string, after time.Duration) error {
+	if err := r.e.store.HoldInstance(ctx, in.InstanceSpecifier, clip(reason), after); err != nil {
 		return err
 	}
+	r.e.lookAfter(after)
 	return errDropped
 }
 
@@ -137,10 +143,7 @@ func (r *Runner) claim(ctx context.Context, job *Job, in proto.Instance) (proto.
 	claimed, err := r.e.store.ClaimInstance(ctx, c)
 	if taken, ok := errors.AsType[*store.SlotTakenError](err); ok {
 		reason := fmt.Sprintf("%s%d", reasonSlot, taken.Number)
-		if err := r.e.store.HoldInstance(ctx, in.InstanceSpecifier, reason, slotCheck); err != nil {
-			return claimed, err
-		}
-		return claimed, errDropped
+		return claimed, r.hold(ctx, in, reason, slotCheck)
 	}
 	if err != nil {
 		return claimed, err

@@ -29,7 +29,7 @@ func (s *Scheduler) put(app proto.App, source string, now time.Time) (store.AppP
 	o, ok := job.first(now)
 	if job.recurring() {
 		if ok {
-			p.First = job.instance(o)
+			p.First, p.Since = job.instance(o), o.Start
 		}
 	} else if o, ok = job.cal.AtOrBefore(now); ok {
 		// The period that has begun counts: what upstream apps have still to do in it.

@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,24 +17,30 @@ import (
 type signal = store.Signal
 
 const (
-	maxSignals     = 1000
-	signalWorkers  = 8
-	signalInterval = 2 * time.Second
+	maxSignals    = 1000
+	signalWorkers = 8
 )
 
 // settleSignals makes the instances of apps that depend on others. Every member looks
 // at every signal: the store lets one of them make the instance.
 func (e *Engine) settleSignals(ctx context.Context) {
 	t := &trouble{log: e.log, msg: "making instances of apps that depend on others"}
-	every(ctx, signalInterval, e.signalWake, t, func(ctx context.Context) error {
+	every(ctx, 2*e.cfg.Poll, e.signalWake, t, func(ctx context.Context) error {
 		list, err := e.store.Signals(ctx, maxSignals)
 		if err != nil {
 			return err
 		}
 		var g errgroup.Group
 		g.SetLimit(signalWorkers)
-		for _, s := range list {
-			g.Go(func() error { return e.settle(ctx, s) })
+		for _, ofApp := range byApp(list) {
+			g.Go(func() error {
+				for _, s := range ofApp {
+					if err := e.settle(ctx, s); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
 		}
 		if err := g.Wait(); err != nil {
 			return err
@@ -43,6 +50,19 @@ func (e *Engine) settleSignals(ctx context.Context) {
 		}
 		return nil
 	})
+}
+
+// byApp returns the signals of each app, those of earlier periods first: they start in
+// that order.
+func byApp(list []signal) map[string][]signal {
+	out := map[string][]signal{}
+	for _, s := range list {
+		out[s.App] = append(out[s.App], s)
+	}
+	for _, ofApp := range out {
+		slices.SortFunc(ofApp, func(a, b signal) int { return a.PeriodStart.Compare(b.PeriodStart) })
+	}
+	return out
 }
 
 // settle looks whether the period of a signal is complete, and makes its instance if

@@ -74,24 +74,18 @@ func (w *waker) run(e *Engine) func(context.Context) {
 }
 
 func (e *Engine) wakeAll(ctx context.Context, ids, hosts []string) error {
-	woken := 0
 	if len(ids) > 0 {
-		n, err := e.store.WakeInstances(ctx, ids)
-		if err != nil {
+		if _, err := e.store.WakeInstances(ctx, ids); err != nil {
 			return err
 		}
-		woken += n
 	}
 	for _, host := range hosts {
-		n, err := e.store.WakeHost(ctx, host)
-		if err != nil {
+		if _, err := e.store.WakeHost(ctx, host); err != nil {
 			return err
 		}
-		woken += n
 	}
-	if woken > 0 {
-		nudge(e.fetchWake)
-	}
+	// Also if it woke none: they may be due by themselves.
+	nudge(e.fetchWake)
 	return nil
 }
 

@@ -113,11 +113,10 @@ func (w *work) undo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.r.e.store.ParkInstance(ctx, w.in.InstanceSpecifier, store.Park{
+	return w.giveUp(ctx, store.Park{
 		State: proto.InstanceToUndo, UndoTries: tries, CheckAfter: backoff(int(tries), undoFirst, undoMost),
 		Reason: clip(fmt.Sprintf("%s%s%d times, last: %s", failed, undoSeparator, tries, out.Reason)),
 	})
-	return err
 }
 
 // undoSeparator is between why an instance failed and why its undo did.
@@ -156,10 +155,23 @@ func (w *work) park(ctx context.Context, out Outcome, reason string) error {
 	} else {
 		p.RequestID = out.RequestID
 	}
+	return w.giveUp(ctx, p)
+}
+
+// giveUp stores that the instance waits.
+func (w *work) giveUp(ctx context.Context, p store.Park) error {
 	ctx, cancel := ending(ctx)
 	defer cancel()
 	_, err := w.r.e.store.ParkInstance(ctx, w.in.InstanceSpecifier, p)
+	w.r.e.lookAfter(p.CheckAfter)
 	return err
+}
+
+// lookAfter has the store asked for what is due if that is before it would be.
+func (e *Engine) lookAfter(d time.Duration) {
+	if d < e.cfg.Poll {
+		nudge(e.fetchWake)
+	}
 }
 
 // parkUnknown gives the instance up since the hook could not tell how it stands.
@@ -173,10 +185,7 @@ func (w *work) parkUnknown(ctx context.Context, cause error) error {
 			p.Reason = clip("not known now: " + proto.Body(cause).Message)
 		}
 	}
-	ctx, cancel := ending(ctx)
-	defer cancel()
-	_, err := w.r.e.store.ParkInstance(ctx, w.in.InstanceSpecifier, p)
-	return err
+	return w.giveUp(ctx, p)
 }
 
 func (w *work) move(ctx context.Context, to proto.InstanceState, reason string) error {
