@@ -219,7 +219,12 @@ func (h itemHeap) Less(i, j int) bool {
 	}
 	return h[i].in.PeriodStart.Before(h[j].in.PeriodStart)
 }
-func (h itemHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Swap is for package heap.
+func (h itemHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
 
 // Push and Pop are for package heap.
 func (h *itemHeap) Push(x any) {
