@@ -71,7 +71,11 @@ func (p *program) checked(res store.CheckResult) error {
 	}
 	t := newTable(p.stdout, "CHECK", "REQUEST", "WHAT")
 	for _, f := range res.Findings {
-		t.row(f.Check, f.RequestID, f.Message)
+		of := f.RequestID
+		if f.App != "" {
+			of = "app " + f.App
+		}
+		t.row(f.Check, of, f.Message)
 	}
 	if err := t.flush(); err != nil {
 		return err

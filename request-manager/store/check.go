@@ -23,6 +23,12 @@ const (
 	CheckNoSJC       = "suspended-without-sjc"  // SUSPENDED without a suspended job chain
 	CheckSJC         = "sjc-without-suspended"  // a suspended job chain of a request that is not SUSPENDED
 	CheckClaim       = "old-claim"              // a suspended job chain that is claimed for too long
+
+	CheckMember  = "instance-without-member" // claimed by a member that is gone, and not taken over
+	CheckNext    = "next-instance"           // not known as the one that comes next, or wrongly so
+	CheckNumbers = "instance-numbers"        // the instances of an app are not numbered 1, 2, 3, ...
+	CheckSlot    = "slot-without-instance"   // the slot of an app is held by an instance that has ended
+	CheckSignal  = "old-signal"              // nobody has looked whether a period is complete
 )
 
 // Checks lists the names of all that Check looks at.
@@ -30,13 +36,15 @@ func Checks() []string {
 	return []string{
 		CheckRunner, CheckStop, CheckFinishTime, CheckFinished, CheckLogGap, CheckLogEpoch,
 		CheckLogAfterEnd, CheckLogPending, CheckRerun, CheckNoSJC, CheckSJC, CheckClaim,
+		CheckMember, CheckNext, CheckNumbers, CheckSlot, CheckSignal,
 	}
 }
 
 // Finding is something in the database that must never be so.
 type Finding struct {
 	Check     string `json:"check"` // one of Checks
-	RequestID string `json:"requestId"`
+	RequestID string `json:"requestId,omitempty"`
+	App       string `json:"app,omitempty"` // if it is about recurring work
 	Message   string `json:"message"`
 }
 
@@ -48,12 +56,16 @@ type CheckOptions struct {
 	// RunnerSilence, StopAge and ClaimAge are how long a runner may not be heard of,
 	// a stop not be obeyed, and a claim be there.
 	RunnerSilence, StopAge, ClaimAge time.Duration
+	// MemberSilence is how long what a member has claimed may stay so after it was last
+	// heard of, SignalAge how long a signal may be there; 0 is 75 seconds and 10 minutes.
+	MemberSilence, SignalAge time.Duration
 	// ClockSkew is by how much the clocks of runners may be off.
 	ClockSkew time.Duration
 	// Findings is the most that is returned of each check; 0 is 100.
 	Findings int
 	// Requests is the most that is looked at in each state, the oldest of those that
-	// go on and the newest of those that ended; 0 is no limit.
+	// go on and the newest of those that ended; 0 is no limit. It also bounds apps and
+	// instances; with it, the archive is not counted.
 	Requests int
 	// Replay, if not nil, returns how many jobs of the request had finished when its
 	// log had that many entries. It is asked where sequences may have started again,
@@ -69,18 +81,32 @@ type CheckResult struct {
 	Cut []string `json:"cut"`
 }
 
+func (o *CheckOptions) setDefaults() {
+	if o.Findings == 0 {
+		o.Findings = defaultFindings
+	}
+	if o.MemberSilence == 0 {
+		o.MemberSilence = defaultMemberSilence
+	}
+	if o.SignalAge == 0 {
+		o.SignalAge = defaultSignalAge
+	}
+}
+
 const (
 	defaultFindings = 100
-	checkPage       = 200    // requests in one transaction
-	checkJobs       = 20_000 // jobs in one statement about logs, or one request
+
+	defaultMemberSilence = 75 * time.Second
+	defaultSignalAge     = 10 * time.Minute
+
+	checkPage = 200    // requests in one transaction
+	checkJobs = 20_000 // jobs in one statement about logs, or one request
 )
 
 // Check looks for what must never be so. It only reads, page by page by index, each
 // page as it was at one moment, so that it can run beside everything else.
 func (s *Store) Check(ctx context.Context, opt CheckOptions) (CheckResult, error) {
-	if opt.Findings == 0 {
-		opt.Findings = defaultFindings
-	}
+	opt.setDefaults()
 	c := &checker{s: s, opt: opt, counts: map[string]int{}}
 	err := c.run(ctx)
 	c.result.Findings = append([]Finding{}, c.result.Findings...) // in JSON, none is []
@@ -109,7 +135,7 @@ type found struct {
 }
 
 func (f *found) add(check, id, format string, args ...any) {
-	f.findings = append(f.findings, Finding{check, id, fmt.Sprintf(format, args...)})
+	f.findings = append(f.findings, Finding{Check: check, RequestID: id, Message: fmt.Sprintf(format, args...)})
 }
 
 func (c *checker) take(f *found) {
@@ -147,7 +173,10 @@ func (c *checker) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.checkSJCs(ctx)
+	if err := c.checkSJCs(ctx); err != nil {
+		return err
+	}
+	return c.checkSchedule(ctx)
 }
 
 // unfinished reads what has no finish time, from the index on it.
