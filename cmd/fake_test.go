@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -89,6 +90,7 @@ type fake struct {
 	created []map[string]any
 	keys    []string
 	users   []string
+	bodies  []string // of calls on recurring work
 
 	request string     // answer of GET /requests/:id
 	events  []string   // requests sent to watchers
@@ -114,6 +116,14 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.refuse != "" {
 		w.WriteHeader(f.status)
 		fmt.Fprint(w, f.refuse)
+		return
+	}
+	if answer, ok := scheduleAnswers[r.Method+" "+strings.TrimPrefix(r.URL.Path, "/api/v1")]; ok {
+		body, _ := io.ReadAll(r.Body)
+		f.mu.Lock()
+		f.bodies = append(f.bodies, string(body))
+		f.mu.Unlock()
+		fmt.Fprint(w, answer)
 		return
 	}
 	switch path := strings.TrimPrefix(r.URL.Path, "/api/v1"); {

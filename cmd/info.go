@@ -50,6 +50,9 @@ func (p *program) info(r proto.Request) error {
 	if r.StartedAt != nil && r.FinishedAt != nil {
 		t.row("took", length(r.FinishedAt.Sub(*r.StartedAt)))
 	}
+	if r.Host != "" {
+		t.row("host", r.Host)
+	}
 	if r.JobRunnerURL != "" {
 		t.row("runner", r.JobRunnerURL)
 	}

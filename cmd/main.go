@@ -126,11 +126,13 @@ func (p *program) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddGroup(
 		&cobra.Group{ID: groupUse, Title: "Requests:"},
+		&cobra.Group{ID: groupApps, Title: "Recurring work:"},
 		&cobra.Group{ID: groupSpecs, Title: "Specs:"},
 		&cobra.Group{ID: groupServe, Title: "Services:"},
 	)
 	p.addGroup(root, groupUse, p.startVerb(), p.statusVerb(), p.infoVerb(), p.logVerb(), p.stopVerb(), p.watchVerb(),
 		p.findVerb(), p.psVerb(), p.runningVerb(), p.requestsVerb())
+	p.addGroup(root, groupApps, p.appsVerb(), p.appVerb(), p.periodsVerb(), p.blockedVerb(), p.instancesVerb(), p.scheduleVerb())
 	p.addGroup(root, groupSpecs, p.lintVerb(), p.graphVerb())
 	p.addGroup(root, groupServe, p.devVerb(), p.requestManagerVerb(), p.jobRunnerVerb(), p.migrateVerb(), p.checkVerb(),
 		p.runnersVerb(), p.drainVerb(), p.tortureVerb())
@@ -142,6 +144,7 @@ func (p *program) root() *cobra.Command {
 // The groups of verbs in the help.
 const (
 	groupUse   = "use"
+	groupApps  = "apps"
 	groupSpecs = "specs"
 	groupServe = "serve"
 )

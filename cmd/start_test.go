@@ -266,3 +266,14 @@ func TestWaitOutlivesALostConnection(t *testing.T) {
 	}
 	has(t, "stdout", r.stdout, "RUNNING 2/3 jobs", "COMPLETE")
 }
+
+func TestStartNamesAHost(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	if r := f.treadle(t, "start", "hello", "--host", "db1"); r.code != 0 {
+		t.Fatal(r.stderr)
+	}
+	if got := f.created[0]["host"]; got != "db1" {
+		t.Errorf("the host is %v", got)
+	}
+}

@@ -87,7 +87,7 @@ func value(x any) string {
 
 const timeLayout = "2006-01-02 15:04:05"
 
-// when writes a time in the local zone with its age.
+// when writes a time in the local zone with its age, or how far off it is.
 func (p *program) when(t time.Time) string {
 	if t.IsZero() {
 		return dash
@@ -104,16 +104,25 @@ func (p *program) whenPtr(t *time.Time) string {
 
 func age(d time.Duration) string {
 	switch {
+	case d < -5*time.Second:
+		return "in " + span(-d)
 	case d < 0:
 		return "now" // clocks differ a little
-	case d < time.Minute:
-		return fmt.Sprintf("%ds ago", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm ago", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh ago", int(d.Hours()))
 	}
-	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
+	return span(d) + " ago"
+}
+
+// span writes a length of time in its largest unit.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
 // length writes how long something took, with no more digits than are read.

@@ -65,6 +65,8 @@ func TestOutputJSONIsTheObjectOfTheAPI(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
 		"start hello", "status " + id, "info " + id, "log " + id, "find", "ps", "running " + id, "requests", "help deploy", "runners", "stop " + id, "drain r1",
+		"apps", "app counter", "app pause counter", "app resume counter", "app delete counter", "app run counter --period 2011-01-02-1300-counter",
+		"periods counter", "blocked", "instances", "schedule next counter", "schedule members", "schedule shards 8",
 	} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()

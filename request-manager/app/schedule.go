@@ -2,6 +2,8 @@ package app
 
 import (
 	"os"
+	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -18,10 +20,36 @@ func newEngine(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, man
 	if err != nil {
 		host = "unknown"
 	}
+	apps := make([]proto.App, len(specs.Apps))
+	for i, a := range specs.Apps {
+		apps[i] = a.App
+	}
 	return schedule.New(schedule.Config{
-		Store: db, Hook: schedule.NewRequestHook(manager), Logger: deps.Logger, Registry: metrics,
+		Check: func(app proto.App, others map[string]proto.App) error {
+			return badApp(specs.CheckApp(app, others))
+		},
+		SpecApps: apps,
+		Store:    db, Hook: schedule.NewRequestHook(manager), Logger: deps.Logger, Registry: metrics,
 		Node: proto.Node{ID: member, Host: host, PID: os.Getpid(), Version: deps.Version},
 		Poll: cfg.Schedule.Poll, Heartbeat: cfg.Schedule.Heartbeat, StaleAfter: cfg.Schedule.StaleAfter,
 		Workers: cfg.Schedule.Workers, Keep: cfg.Schedule.Keep,
 	})
+}
+
+// NextTimes returns the next n times of an app after now, and what is unusual about
+// them, without a Request Manager.
+func NextTimes(app proto.App, now time.Time, n int) ([]proto.NextTime, error) {
+	return schedule.Preview(app, now, n)
+}
+
+// badApp says what is wrong with an app that came over the API; nil if nothing is.
+func badApp(problems []grapher.AppProblem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	messages := make([]string, len(problems))
+	for i, p := range problems {
+		messages[i] = p.Message
+	}
+	return proto.Errorf(proto.CodeInvalid, "%s", strings.Join(messages, "; "))
 }

@@ -1,0 +1,101 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/client"
+)
+
+// appsPage is how many apps are asked for at a time.
+const appsPage = 1000
+
+func (p *program) appsVerb() *cobra.Command {
+	return p.clientVerb(&cobra.Command{
+		Use:   "apps",
+		Short: "List the apps: what runs again and again",
+		Args:  takes(0, 0, ""),
+		RunE: func(c *cobra.Command, _ []string) error {
+			api, err := p.client()
+			if err != nil {
+				return err
+			}
+			apps, err := allApps(c.Context(), api)
+			if err != nil {
+				return err
+			}
+			if p.json() {
+				return p.printJSON(apps)
+			}
+			return p.apps(apps)
+		},
+	})
+}
+
+func allApps(ctx context.Context, api *client.Client) ([]proto.AppStatus, error) {
+	all, after := []proto.AppStatus{}, ""
+	for {
+		page, err := api.Apps(ctx, after, appsPage)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if len(page) < appsPage {
+			return all, nil
+		}
+		after = page[len(page)-1].Name
+	}
+}
+
+func (p *program) apps(list []proto.AppStatus) error {
+	if len(list) == 0 {
+		p.say("no app is known: declare some in the specs, or with treadle app put")
+		return nil
+	}
+	t := newTable(p.stdout, "NAME", "REQUEST", "STARTS", "HOST", "STATE", "FROM")
+	for _, a := range list {
+		t.row(a.Name, a.Request, starts(a.App), orDash(a.Host), appState(a), a.Source)
+	}
+	return t.flush()
+}
+
+// starts says in a few words when an app starts.
+func starts(a proto.App) string {
+	var s string
+	switch {
+	case a.Every != 0:
+		s = "every " + a.Every.String()
+	case a.Cron != "":
+		s = a.Cron
+	case a.Starts != "":
+		s = a.Starts
+	default:
+		names := slices.Sorted(maps.Keys(a.Depends))
+		if len(names) == 0 {
+			return dash
+		}
+		s = fmt.Sprintf("after %s, %s", strings.Join(names, " and "), a.Depends[names[0]])
+	}
+	if a.Timezone != "" {
+		s += " " + a.Timezone
+	}
+	return s
+}
+
+func appState(a proto.AppStatus) string {
+	switch {
+	case a.Paused && a.Running > 0:
+		return fmt.Sprintf("paused, %d running", a.Running)
+	case a.Paused:
+		return "paused"
+	case a.Running > 0:
+		return fmt.Sprintf("%d running", a.Running)
+	}
+	return "idle"
+}
