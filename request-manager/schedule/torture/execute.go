@@ -34,7 +34,6 @@ type executor struct {
 // run does the faults at their times until ctx ends, and heals what is broken before
 // it returns.
 func (x *executor) run(ctx context.Context, faults []Fault) {
-	x.running.Go(func() { x.keep(ctx) })
 	for _, f := range faults {
 		if !pause(ctx, time.Until(x.began.Add(f.At))) {
 			break
@@ -157,7 +156,7 @@ func (x *executor) claimDB(take bool) bool {
 	return true
 }
 
-// keep starts again what has ended by itself, which it must not.
+// keep starts again what has ended by itself, which it must not, until ctx ends.
 func (x *executor) keep(ctx context.Context) {
 	for pause(ctx, x.t.o.Scale/2) {
 		for _, m := range x.t.all() {
