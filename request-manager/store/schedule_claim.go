@@ -22,17 +22,20 @@ func (s *Store) ClaimInstance(ctx context.Context, c Claim) (proto.Instance, err
 	if c.Member == "" || len(c.Member) > maxMember {
 		return out, fmt.Errorf("%s: %q is not the id of a member", op, c.Member)
 	}
+	if !c.Slot && c.Next == nil && len(c.Skipped) == 0 {
+		return s.claimAlone(ctx, op, c, after)
+	}
 	err := s.inTx(ctx, op, func(ctx context.Context, t *tx) error {
 		var err error
 		if t.try > 1 { // an earlier try may have gone through
-			if out, err = t.liveInstance(ctx, after); !errors.Is(err, ErrNotFound) {
+			if out, err = s.liveInstance(ctx, t, after); !errors.Is(err, ErrNotFound) {
 				return err
 			}
 		}
-		if err := t.takeSlot(ctx, c); err != nil {
+		if err := s.takeSlot(ctx, t, c); err != nil {
 			return err
 		}
-		if err := t.claim(ctx, c); err != nil {
+		if err := s.q("").claim(c).execOne(ctx, t); err != nil {
 			return err
 		}
 		if c.Next != nil {
@@ -43,26 +46,52 @@ func (s *Store) ClaimInstance(ctx context.Context, c Claim) (proto.Instance, err
 		if err := t.addEvents(ctx, c.Skipped); err != nil {
 			return err
 		}
-		out, err = t.liveInstance(ctx, after)
+		out, err = s.liveInstance(ctx, t, after)
 		return err
 	})
 	return out, err
 }
 
-func (t *tx) liveInstance(ctx context.Context, spec proto.InstanceSpecifier) (proto.Instance, error) {
-	return t.s.q("SELECT "+liveFull+" FROM schedule_instances WHERE").is(spec).instance(ctx, t)
+// claimAlone is a claim that changes the instance alone: it takes one statement, and
+// one that reads.
+func (s *Store) claimAlone(ctx context.Context, op string, c Claim, after proto.InstanceSpecifier) (proto.Instance, error) {
+	var out proto.Instance
+	err := s.do(ctx, op, func(ctx context.Context, try int) error {
+		q := s.q("").claim(c)
+		if c.Generation != 0 {
+			q.add(" AND EXISTS (SELECT 1 FROM schedule_apps a WHERE a.name = ? AND a.generation = ?)", c.Spec.App, c.Generation)
+		}
+		err := q.execOne(ctx, s.write)
+		if err != nil && !errors.Is(err, ErrNotUpdated) {
+			return err
+		}
+		in, e := s.liveInstance(ctx, s.write, after)
+		if e == nil && (err == nil || try > 1) { // it may be an earlier try that went through
+			out = in
+			return nil
+		}
+		if e != nil && !errors.Is(e, ErrNotFound) {
+			return e
+		}
+		if e := s.whyNoSlot(ctx, s.write, c); e != nil {
+			return e
+		}
+		return ErrNotUpdated
+	})
+	return out, err
+}
+
+func (s *Store) liveInstance(ctx context.Context, db querier, spec proto.InstanceSpecifier) (proto.Instance, error) {
+	return s.q("SELECT "+liveFull+" FROM schedule_instances WHERE").is(spec).instance(ctx, db)
 }
 
 // takeSlot takes the slot of the app and counts the next number, as far as the claim
 // needs them, and checks the generation.
-func (t *tx) takeSlot(ctx context.Context, c Claim) error {
+func (s *Store) takeSlot(ctx context.Context, t *tx, c Claim) error {
 	if !c.Slot && c.Next == nil {
-		if c.Generation == 0 {
-			return nil
-		}
-		return t.slotTaken(ctx, c)
+		return s.whyNoSlot(ctx, t, c)
 	}
-	q := t.s.q("UPDATE schedule_apps SET ")
+	q := s.q("UPDATE schedule_apps SET ")
 	sep := ""
 	if c.Slot {
 		q.add("active_number = ?", c.Spec.Number)
@@ -82,17 +111,20 @@ func (t *tx) takeSlot(ctx context.Context, c Claim) error {
 	if !errors.Is(err, ErrNotUpdated) {
 		return err
 	}
-	if err := t.slotTaken(ctx, c); err != nil {
+	if err := s.whyNoSlot(ctx, t, c); err != nil {
 		return err
 	}
 	return ErrNotUpdated // it was free again just now: the caller looks at it once more
 }
 
-// slotTaken says why the app is not as the claim needs it; nil if it is.
-func (t *tx) slotTaken(ctx context.Context, c Claim) error {
+// whyNoSlot says why the app is not as the claim needs it; nil if it is.
+func (s *Store) whyNoSlot(ctx context.Context, db querier, c Claim) error {
+	if !c.Slot && c.Generation == 0 {
+		return nil
+	}
 	var generation uint64
 	var active sql.Null[uint64]
-	err := t.s.q("SELECT generation, active_number FROM schedule_apps WHERE name = ?", c.Spec.App).row(ctx, t, &generation, &active)
+	err := s.q("SELECT generation, active_number FROM schedule_apps WHERE name = ?", c.Spec.App).row(ctx, db, &generation, &active)
 	switch {
 	case errors.Is(err, ErrNotFound), err == nil && c.Generation != 0 && generation != c.Generation:
 		return ErrStaleApp
@@ -104,10 +136,10 @@ func (t *tx) slotTaken(ctx context.Context, c Claim) error {
 	return nil
 }
 
-// claim changes the instance's row. MySQL sets columns from left to right, so that
+// claim appends the change of the instance's row. MySQL sets columns from left to right, so that
 // what depends on the state stands before it.
-func (t *tx) claim(ctx context.Context, c Claim) error {
-	q := t.s.q(`UPDATE schedule_instances SET sequence_number = sequence_number + 1, member = ?, next_of = NULL,
+func (q *query) claim(c Claim) *query {
+	q.add(`UPDATE schedule_instances SET sequence_number = sequence_number + 1, member = ?, next_of = NULL,
 		fetch_at = NULL, waits_for = NULL, held = 0, reason = CASE WHEN state IN (?, ?) THEN '' ELSE reason END`,
 		c.Member, proto.InstanceQueued, proto.InstanceRunning)
 	if c.TimeoutAfter > 0 {
@@ -116,7 +148,7 @@ func (t *tx) claim(ctx context.Context, c Claim) error {
 	}
 	return q.add(", started_at = COALESCE(started_at, ").now().
 		add("), state = CASE WHEN state = ? THEN ? ELSE state END WHERE", proto.InstanceQueued, proto.InstanceRunning).
-		is(c.Spec).execOne(ctx, t)
+		is(c.Spec)
 }
 
 // ParkInstance gives an instance up that waits: nobody works on it until it is
@@ -194,7 +226,7 @@ func (s *Store) MoveInstance(ctx context.Context, spec proto.InstanceSpecifier, 
 		if err != nil && (t.try == 1 || !errors.Is(err, ErrNotUpdated)) {
 			return err
 		}
-		out, err = t.liveInstance(ctx, after) // a later try may find what an earlier one did
+		out, err = s.liveInstance(ctx, t, after) // a later try may find what an earlier one did
 		if errors.Is(err, ErrNotFound) || err == nil && out.State != to {
 			return ErrNotUpdated
 		}
@@ -211,7 +243,7 @@ func (s *Store) RescheduleInstance(ctx context.Context, spec proto.InstanceSpeci
 	op := fmt.Sprintf("reschedule instance %d of app %s", spec.Number, spec.App)
 	return s.inTx(ctx, op, func(ctx context.Context, t *tx) error {
 		if t.try > 1 { // an earlier try may have gone through
-			in, err := t.liveInstance(ctx, after)
+			in, err := s.liveInstance(ctx, t, after)
 			if err == nil && in.PeriodStart.Equal(n.PeriodStart) {
 				return nil
 			}
