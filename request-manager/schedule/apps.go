@@ -77,6 +77,9 @@ func (e *Engine) App(ctx context.Context, name string) (proto.AppStatus, error) 
 // PutApp makes or changes an app that is not declared by the specs. changed is false
 // if it was the same. What runs of it ends as it began.
 func (e *Engine) PutApp(ctx context.Context, app proto.App) (changed bool, err error) {
+	if err := e.notOfSpecs(ctx, app.Name); err != nil {
+		return false, err
+	}
 	if err := e.check(ctx, app); err != nil {
 		return false, err
 	}
@@ -88,10 +91,14 @@ func (e *Engine) PutApp(ctx context.Context, app proto.App) (changed bool, err e
 	if err != nil {
 		return false, err
 	}
-	if err := e.keepWaiting(ctx, &put); err != nil {
+	puts := []store.AppPut{put}
+	if err := e.alignSince(ctx, puts); err != nil {
 		return false, storeError(err, app.Name)
 	}
-	changed, err = e.store.PutApp(ctx, put)
+	if err := e.keepWaiting(ctx, &puts[0]); err != nil {
+		return false, storeError(err, app.Name)
+	}
+	changed, err = e.store.PutApp(ctx, puts[0])
 	if err != nil {
 		return false, storeError(err, app.Name)
 	}
@@ -101,7 +108,7 @@ func (e *Engine) PutApp(ctx context.Context, app proto.App) (changed bool, err e
 	}
 	e.log.Info("app stored", "app", app.Name)
 	nudge(e.fetchWake)
-	return true, storeError(e.signalCurrent(ctx, []store.AppPut{put}), app.Name)
+	return true, storeError(e.signalCurrent(ctx, puts, now), app.Name)
 }
 
 // check says what is wrong with an app, beside the others that it has to do with:
@@ -167,9 +174,27 @@ func sameTimes(a, b proto.App) bool {
 		a.Jitter == b.Jitter && a.Gap == b.Gap && a.Fold == b.Fold && maps.Equal(a.Depends, b.Depends)
 }
 
+// notOfSpecs refuses an app that the specs declare, before anything else that may be
+// wrong with what is asked: that would mislead. The store refuses it, too.
+func (e *Engine) notOfSpecs(ctx context.Context, name string) error {
+	row, err := e.store.App(ctx, name)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil:
+		return storeError(err, name)
+	case row.Source == proto.AppFromSpecs:
+		return storeError(store.ErrSource, name)
+	}
+	return nil
+}
+
 // DeleteApp removes an app that is not declared by the specs. What runs of it ends.
 // It refuses if other apps depend on it.
 func (e *Engine) DeleteApp(ctx context.Context, name string) error {
+	if err := e.notOfSpecs(ctx, name); err != nil {
+		return err
+	}
 	dependents, err := e.store.Dependents(ctx, name)
 	if err != nil {
 		return storeError(err, name)

@@ -42,6 +42,9 @@ func (e *Engine) Sync(ctx context.Context) error {
 		}
 		puts = append(puts, p)
 	}
+	if err := e.alignSince(ctx, puts); err != nil {
+		return err
+	}
 	changed, err := e.putAll(ctx, puts)
 	if err != nil {
 		return err
@@ -54,7 +57,7 @@ func (e *Engine) Sync(ctx context.Context) error {
 		e.log.Info("apps of the specs stored", "declared", len(declared), "changed", changed, "removed", removed)
 		nudge(e.fetchWake)
 	}
-	return e.signalCurrent(ctx, puts)
+	return e.signalCurrent(ctx, puts, now)
 }
 
 func (e *Engine) putAll(ctx context.Context, puts []store.AppPut) (changed int, err error) {
@@ -120,11 +123,18 @@ func (e *Engine) removeUndeclared(ctx context.Context, declared map[string]bool)
 
 // signalCurrent has the periods looked at that have begun, of apps that depend on
 // others: all that they need may be done already.
-func (e *Engine) signalCurrent(ctx context.Context, puts []store.AppPut) error {
+func (e *Engine) signalCurrent(ctx context.Context, puts []store.AppPut, now time.Time) error {
 	var list []signal
 	for _, p := range puts {
-		if len(p.App.Depends) > 0 {
-			list = append(list, signal{App: p.App.Name, PeriodStart: p.Since})
+		if len(p.App.Depends) == 0 {
+			continue
+		}
+		cal, err := calendarOf(p.App)
+		if err != nil {
+			return err
+		}
+		if o, ok := cal.AtOrBefore(now); ok {
+			list = append(list, signal{App: p.App.Name, PeriodStart: o.Start})
 		}
 	}
 	if len(list) == 0 {
