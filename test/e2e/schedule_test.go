@@ -292,3 +292,74 @@ func checkStartedOnce(t *testing.T, e *e2e.Env, out string) {
 		}
 	}
 }
+
+// What users can do to apps over the API and with verbs, and what they are refused.
+func TestAppsAreMadeAndChanged(t *testing.T) {
+	t.Parallel()
+	e2e.ForEachDB(t, func(t *testing.T, e *e2e.Env) {
+		out := t.TempDir()
+		e.Spec("recurring", strings.ReplaceAll(recurring, "@DIR", out))
+		e.StartRM(fastSchedule...)
+		e.StartJR("TREADLE_HOST=db1")
+		for _, tc := range []struct {
+			name, method, path string
+			body               any
+			status             int
+			message            string
+		}{
+			{"of the specs", "PUT", "adx", map[string]any{"request": "count", "every": "1m"}, 409, "specs"},
+			{"of the specs", "DELETE", "adx", nil, 409, "specs"},
+			{"unknown request", "PUT", "mine", map[string]any{"request": "cuont", "every": "1m"}, 400, "request"},
+			{"unknown zone", "PUT", "mine", map[string]any{"request": "check-feed", "starts": "daily", "timezone": "Europe/Brusels", "args": map[string]any{"feed": "x", "out": out}}, 400, "timezone"},
+			{"unknown field", "PUT", "mine", map[string]any{"request": "check-feed", "evry": "1m"}, 400, "evry"},
+			{"two clocks", "PUT", "mine", map[string]any{"request": "check-feed", "every": "1m", "cron": "@daily", "args": map[string]any{"feed": "x", "out": out}}, 400, "cron"},
+			{"negative timeout", "PUT", "mine", map[string]any{"request": "check-feed", "every": "1m", "timeout": -5, "args": map[string]any{"feed": "x", "out": out}}, 400, "timeout"},
+			{"missing arg", "PUT", "mine", map[string]any{"request": "check-feed", "every": "1m"}, 400, "feed"},
+			{"unknown upstream", "PUT", "mine", map[string]any{"request": "count", "depends": map[string]string{"nobody": "4s"}, "args": map[string]any{"out": out}}, 400, "nobody"},
+			{"finer than the upstream", "PUT", "mine", map[string]any{"request": "count", "depends": map[string]string{"adx": "1s"}, "args": map[string]any{"out": out}}, 400, "adx"},
+			{"bad name", "PUT", "my%20app", map[string]any{"request": "check-feed", "every": "1m", "args": map[string]any{"feed": "x", "out": out}}, 400, "name"},
+			{"nothing of it was stored", "GET", "mine", nil, 404, "mine"},
+			{"delete what is not there", "DELETE", "mine", nil, 404, "mine"},
+			{"pause what is not there", "PUT", "mine/pause", nil, 404, "mine"},
+			{"run what is not there", "POST", "mine/run", map[string]any{"period": "2011-01-02T00:00:00Z"}, 404, "mine"},
+			{"periods of what is not there", "GET", "mine/periods", nil, 404, "mine"},
+			{"no such period", "POST", "adx/run", map[string]any{"period": "yesterday"}, 400, "period"},
+		} {
+			a := e.Do(tc.method, "/api/v1/apps/"+tc.path, tc.body)
+			if a.Status != tc.status || !strings.Contains(string(a.Body), tc.message) {
+				t.Errorf("%s: %d %s, want %d and %q", tc.name, a.Status, a.Body, tc.status, tc.message)
+			}
+		}
+
+		file := filepath.Join(e.Dir, "mine.yaml")
+		text := "name: mine\nrequest: check-feed\nargs: {feed: mine, out: " + out + "}\nevery: 1h\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run := func(want string, args ...string) {
+			t.Helper()
+			stdout, stderr, exit := e.Run(args...)
+			if exit != 0 || !strings.Contains(stdout, want) {
+				t.Errorf("treadle %s: exit %d\n%s%s", strings.Join(args, " "), exit, stdout, stderr)
+			}
+		}
+		run("every 1h0m0s", "app", "put", file)
+		run("mine", "apps")
+		run("yes", "app", "run", "mine", "--from", "2011-01-02T00:00:00Z", "--to", "2011-01-02T03:00:00Z")
+		waitInstances(t, e, "mine", "SUCCEEDED", 3)
+		run("2011-01-02-0200-mine", "periods", "mine", "--since", "2011-01-02T00:00:00Z", "--until", "2011-01-02T03:00:00Z")
+		run("it has", "app", "run", "mine", "--from", "2011-01-02T00:00:00Z", "--to", "2011-01-02T03:00:00Z")
+		run("yes", "app", "run", "mine", "--period", "2011-01-02-0100-mine", "--again")
+		waitInstances(t, e, "mine", "SUCCEEDED", 4)
+		run("paused", "app", "pause", "mine")
+		run("paused", "app", "mine")
+		run("goes on", "app", "resume", "mine")
+		run("deleted", "app", "delete", "mine")
+		if a := e.Do(http.MethodGet, "/api/v1/apps/mine", nil); a.Status != http.StatusNotFound {
+			t.Errorf("the deleted app: %d %s", a.Status, a.Body)
+		}
+		if n := runs(t, out)["2011-01-02-0100-mine"]; n != 2 {
+			t.Errorf("the period that was run again was started %d times", n)
+		}
+	})
+}
