@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -58,7 +59,7 @@ type Audit struct {
 
 	mu         sync.Mutex
 	violations []Violation
-	known      map[Violation]bool
+	known      map[Violation]bool // by the first line
 }
 
 // key names an instance.
@@ -76,13 +77,14 @@ func New(cfg Config) *Audit {
 	return a
 }
 
-// Violation writes one down; the same one only once.
+// Violation writes one down; the same one, by its first line, only once.
 func (a *Audit) Violation(rule, format string, args ...any) {
 	v := Violation{rule, fmt.Sprintf(format, args...)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.known[v] && len(a.violations) < maxViolations {
-		a.known[v] = true
+	first, _, _ := strings.Cut(v.What, "\n")
+	if short := (Violation{rule, first}); !a.known[short] && len(a.violations) < maxViolations {
+		a.known[short] = true
 		a.violations = append(a.violations, v)
 	}
 }
