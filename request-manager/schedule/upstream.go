@@ -39,35 +39,55 @@ func (j *Job) need(o calendar.Occurrence) (from time.Time, last calendar.Occurre
 }
 
 // complete reports whether the upstream apps have SUCCEEDED for all of a period of a
-// job. An upstream app that is not there has not; one that has nothing to do in the
-// period does not hold it back, as long as another one has.
+// job. An upstream app that is not there has not; one that is newer than the period
+// does not hold it back. If all of them are newer, the period is one that was run
+// later: then all of it must be done of each.
 func (e *Engine) complete(ctx context.Context, j *Job, o calendar.Occurrence) (bool, error) {
 	ups, err := e.upstreams(ctx, j)
 	if err != nil || len(ups) < len(j.App.Depends) {
 		return false, err
 	}
-	any := false
-	for name, up := range ups {
+	needed := false
+	for _, up := range ups {
 		from, last, ok := up.need(o)
 		if !ok {
 			continue
 		}
-		any = true
-		// Most often it is the last one that is missing.
-		done, err := e.store.Succeeded(ctx, name, last.Start)
-		if err != nil || !done {
-			return false, err
-		}
-		want := up.cal.Count(from, o.End, maxExpected)
-		if want <= 1 {
-			continue
-		}
-		n, err := e.store.SucceededCount(ctx, name, from, o.End)
-		if err != nil || n < want {
+		needed = true
+		if done, err := e.doneAll(ctx, up, from, o.End, last.Start); err != nil || !done {
 			return false, err
 		}
 	}
-	return any, nil
+	if needed {
+		return true, nil
+	}
+	for _, up := range ups {
+		last, ok := up.cal.AtOrBefore(o.End.Add(-time.Nanosecond))
+		if !ok || last.Start.Before(o.Start) {
+			continue
+		}
+		needed = true
+		if done, err := e.doneAll(ctx, up, o.Start, o.End, last.Start); err != nil || !done {
+			return false, err
+		}
+	}
+	return needed, nil
+}
+
+// doneAll reports whether all occurrences of an app in [from, to) have SUCCEEDED, of
+// which the last one starts at last.
+func (e *Engine) doneAll(ctx context.Context, up *Job, from, to, last time.Time) (bool, error) {
+	// Most often it is the last one that is missing.
+	done, err := e.store.Succeeded(ctx, up.App.Name, last)
+	if err != nil || !done {
+		return false, err
+	}
+	want := up.cal.Count(from, to, maxExpected)
+	if want <= 1 {
+		return true, nil
+	}
+	n, err := e.store.SucceededCount(ctx, up.App.Name, from, to)
+	return n >= want, err
 }
 
 // lastDue is when a period of a job can start at the earliest: when the last instance
@@ -132,8 +152,8 @@ func (e *Engine) conf(ctx context.Context, j *Job, o calendar.Occurrence) (json.
 	return b, nil
 }
 
-// signal says that an upstream app has moved on in the period of a dependent one that
-// has this time in it.
+// signalsOf returns the periods of dependent apps that an instance that SUCCEEDED may
+// complete.
 func (e *Engine) signalsOf(ctx context.Context, in proto.Instance) ([]signal, error) {
 	dependents, err := e.store.Dependents(ctx, in.App)
 	if err != nil || len(dependents) == 0 {
