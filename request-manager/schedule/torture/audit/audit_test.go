@@ -81,7 +81,7 @@ func (f *fixture) instance(r row) {
 		columns, values = columns+", finished_at", append(values, us(r.finished))
 	} else {
 		table = "schedule_instances"
-		columns, values = columns+", bucket", append(values, 1)
+		columns, values = columns+", bucket, held", append(values, 1, 0)
 	}
 	f.exec(fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s)", table, columns, strings.Repeat(", ?", len(values)-1)), values...)
 }
