@@ -127,11 +127,12 @@ func (r *Runner) applyPolicy(ctx context.Context, job *Job, in *proto.Instance) 
 // claim makes the instance this member's.
 func (r *Runner) claim(ctx context.Context, job *Job, in proto.Instance) (proto.Instance, error) {
 	id, _ := r.e.member.mine()
+	fresh := in.State == proto.InstanceQueued
 	c := store.Claim{
 		Spec: in.InstanceSpecifier, Member: id, Generation: job.Generation,
-		Slot: job.overlap() != overlapAllow, TimeoutAfter: time.Duration(job.App.Timeout),
+		// One that was begun has the slot already.
+		Slot: fresh && job.overlap() != overlapAllow, TimeoutAfter: time.Duration(job.App.Timeout),
 	}
-	fresh := in.State == proto.InstanceQueued
 	if fresh && in.Recurring && job.makesNext() && job.overlap() == overlapAllow {
 		c.Next, _ = job.next(&in, false, r.e.clock.now())
 	}

@@ -111,10 +111,20 @@ func (s *Store) takeSlot(ctx context.Context, t *tx, c Claim) error {
 	if !errors.Is(err, ErrNotUpdated) {
 		return err
 	}
-	if err := s.whyNoSlot(ctx, t, c); err != nil {
+	err = s.whyNoSlot(ctx, t, c)
+	if err == nil {
+		return ErrNotUpdated // it was free again just now: the caller looks at it once more
+	}
+	if _, ok := errors.AsType[*SlotTakenError](err); !ok || c.Next != nil {
 		return err
 	}
-	return ErrNotUpdated // it was free again just now: the caller looks at it once more
+	// One that was begun without the slot goes on without it.
+	var begun int
+	q = s.q("SELECT COUNT(*) FROM schedule_instances WHERE").is(c.Spec).add(" AND state <> ?", proto.InstanceQueued)
+	if e := q.row(ctx, t, &begun); e != nil || begun > 0 {
+		return e
+	}
+	return err
 }
 
 // whyNoSlot says why the app is not as the claim needs it; nil if it is.

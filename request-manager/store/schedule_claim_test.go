@@ -117,7 +117,28 @@ func TestTheSlotOfAnApp(t *testing.T) {
 		if app.ActiveNumber != 3 {
 			t.Errorf("instance %d has the slot, want 3", app.ActiveNumber)
 		}
+		f.goesOnWithoutTheSlot(t, 3)
 	})
+}
+
+// goesOnWithoutTheSlot starts an instance of a without the slot, as if its app had
+// allowed that then, and takes it up again while another one has the slot.
+func (f *fixture) goesOnWithoutTheSlot(t *testing.T, slot uint64) {
+	t.Helper()
+	_, err := f.ExtraInstances(t.Context(), "a", []NewInstance{period("a", -5)}, false)
+	must(t, err)
+	in, err := f.ClaimInstance(t.Context(), Claim{Spec: f.newestOf(t, "a").InstanceSpecifier, Member: "m3"})
+	must(t, err)
+	spec, err := f.ParkInstance(t.Context(), in.InstanceSpecifier, Park{})
+	must(t, err)
+	in, err = f.ClaimInstance(t.Context(), Claim{Spec: spec, Member: "m3", Slot: true, Generation: 1})
+	must(t, err)
+	must(t, f.FinishInstance(t.Context(), Finish{Spec: in.InstanceSpecifier, State: proto.InstanceSucceeded}))
+	app, err := f.App(t.Context(), "a")
+	must(t, err)
+	if app.ActiveNumber != slot {
+		t.Errorf("instance %d has the slot, want %d", app.ActiveNumber, slot)
+	}
 }
 
 func TestOverlapMakesTheNextInstanceAtTheStart(t *testing.T) {
