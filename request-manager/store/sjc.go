@@ -85,7 +85,8 @@ func (s *Store) UnclaimedSJCs(ctx context.Context, limit int, hosts ...string) (
 	var out []UnclaimedSJC
 	err := s.do(ctx, "unclaimed suspended job chains", func(ctx context.Context, _ int) error {
 		out = nil
-		return s.q(`SELECT c.request_id, r.host FROM suspended_job_chains c JOIN requests r ON r.request_id = c.request_id
+		// CROSS: SQLite must not begin with the requests, which are many.
+		return s.q(`SELECT c.request_id, r.host FROM suspended_job_chains c CROSS JOIN requests r ON r.request_id = c.request_id
 			WHERE c.rm_host IS NULL AND r.host IN `).ids(withAnyHost(hosts)).
 			add(" ORDER BY c.suspended_at LIMIT ?", max(limit, unclaimedScan)).
 			rows(ctx, s.read, func(scan func(...any) error) error {
