@@ -150,6 +150,8 @@ CREATE TABLE IF NOT EXISTS schedule_nodes (
   version      VARCHAR(100) NOT NULL,
   started_at   BIGINT       NOT NULL,
   heartbeat_at BIGINT       NOT NULL,
+  -- For how long after that it lives, in microseconds.
+  stale_after  BIGINT       NOT NULL,
   -- When it was given up: from then on its heartbeats are refused.
   gone_at      BIGINT       NULL,
   PRIMARY KEY (node_id)

@@ -142,6 +142,8 @@ CREATE TABLE IF NOT EXISTS schedule_nodes (
   version TEXT NOT NULL,
   started_at INTEGER NOT NULL,
   heartbeat_at INTEGER NOT NULL,
+  -- For how long after that it lives, in microseconds.
+  stale_after INTEGER NOT NULL,
   -- When it was given up: from then on its heartbeats are refused.
   gone_at INTEGER NULL,
   PRIMARY KEY (node_id)

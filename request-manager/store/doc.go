@@ -13,6 +13,13 @@
 // the rows that it writes. No method holds a connection while it calls its
 // caller back.
 //
+// Recurring work is in the files schedule_*.go. There, a change is a compare-and-set
+// on (sequence number, member) of an instance. What must happen once also holds on
+// different nodes of a cluster, which do not see each other's row locks: it rests on a
+// unique key, or on two transactions writing the same row, of which the cluster lets
+// one through. A transaction writes the app first, then instances, the archive, signals
+// and events.
+//
 // The store knows nothing of specs, of what happens next in a chain, or of HTTP.
 // It imports proto and migrations.
 package store

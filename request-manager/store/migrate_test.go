@@ -97,3 +97,22 @@ func mysqlSchema(t *testing.T, s *Store) []string {
 	slices.Sort(names)
 	return names
 }
+
+// TestTheSecondStepCanRunAgain as it does where two nodes of a cluster migrate.
+func TestTheSecondStepCanRunAgain(t *testing.T) {
+	eachConfig(t, func(t *testing.T, cfg Config) {
+		s := openStore(t, cfg)
+		if s.dialect == &sqliteDialect {
+			return // processes take turns
+		}
+		if err := s.q("UPDATE schema_migrations SET version = 1").execOne(t.Context(), s.write); err != nil {
+			t.Fatal(err)
+		}
+		must(t, s.Migrate(t.Context()))
+		current, newest, dirty, err := s.MigrationStatus(t.Context())
+		must(t, err)
+		if current != newest || dirty {
+			t.Errorf("at step %d of %d, dirty %v", current, newest, dirty)
+		}
+	})
+}

@@ -13,7 +13,7 @@ import (
 // ClaimInstance gives an instance to a member, that alone works on it from then on:
 // one that is QUEUED becomes RUNNING, one that was begun keeps its state. The
 // instance returned is as it is then. The error is ErrNotUpdated if it is no longer
-// what Spec says, ErrStaleApp if the app is of another generation, and a
+// what Spec says, or the member is registered and no longer lives, ErrStaleApp if the app is of another generation, and a
 // *SlotTakenError.
 func (s *Store) ClaimInstance(ctx context.Context, c Claim) (proto.Instance, error) {
 	var out proto.Instance
@@ -156,9 +156,12 @@ func (q *query) claim(c Claim) *query {
 		q.add(", timeout_at = CASE WHEN started_at IS NULL THEN ").now().
 			add(" + ? ELSE timeout_at END", c.TimeoutAfter.Microseconds())
 	}
-	return q.add(", started_at = COALESCE(started_at, ").now().
+	q.add(", started_at = COALESCE(started_at, ").now().
 		add("), state = CASE WHEN state = ? THEN ? ELSE state END WHERE", proto.InstanceQueued, proto.InstanceRunning).
 		is(c.Spec)
+	// A member that was frozen may not know yet that it was given up.
+	return q.add(` AND NOT EXISTS (SELECT 1 FROM schedule_nodes n WHERE n.node_id = ?
+		AND (n.gone_at IS NOT NULL OR n.heartbeat_at + n.stale_after < `, c.Member).now().add("))")
 }
 
 // ParkInstance gives an instance up that waits: nobody works on it until it is

@@ -51,14 +51,14 @@ func (s *Store) NodeHeartbeat(ctx context.Context, n proto.Node, staleAfter time
 }
 
 func (s *Store) nodeBeat(ctx context.Context, n proto.Node, staleAfter time.Duration) error {
-	met, err := s.q("UPDATE schedule_nodes SET heartbeat_at = ").now().
+	met, err := s.q("UPDATE schedule_nodes SET stale_after = ?, heartbeat_at = ", staleAfter.Microseconds()).now().
 		add(" WHERE node_id = ? AND gone_at IS NULL AND heartbeat_at >= ", n.ID).now().
 		add(" - ?", staleAfter.Microseconds()).exec(ctx, s.write)
 	if err != nil || met > 0 {
 		return err
 	}
-	_, err = s.q("INSERT INTO schedule_nodes (node_id, host, pid, version, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ",
-		n.ID, n.Host, n.PID, n.Version).now().add(", ").now().add(")").exec(ctx, s.write)
+	_, err = s.q("INSERT INTO schedule_nodes (node_id, host, pid, version, stale_after, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ",
+		n.ID, n.Host, n.PID, n.Version, staleAfter.Microseconds()).now().add(", ").now().add(")").exec(ctx, s.write)
 	if err != nil && s.dialect.classify(err) == classDuplicate {
 		return fmt.Errorf("member %s: %w", n.ID, ErrNodeGone)
 	}

@@ -126,6 +126,13 @@ func TestMembers(t *testing.T) {
 		}
 		f.clock.add(time.Microsecond)
 		want("m2", "m2")
+		f.put(t, hourly("c"))
+		late := Claim{Spec: f.newestOf(t, "c").InstanceSpecifier, Member: "m1"}
+		for _, late.Slot = range []bool{true, false} {
+			if _, err := f.ClaimInstance(t.Context(), late); !errors.Is(err, ErrNotUpdated) {
+				t.Errorf("claimed by a member that was given up: %v", err)
+			}
+		}
 		if d := cmp.Diff([]string{"a", "b"}, staleApps()); d != "" {
 			t.Errorf("stale: %s", d)
 		}
