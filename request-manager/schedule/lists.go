@@ -57,8 +57,7 @@ func (e *Engine) Events(ctx context.Context, name string, since uint64, limit in
 	}
 	out := make([]proto.AppEvent, len(list))
 	for i, ev := range list {
-		out[i] = proto.AppEvent{ID: ev.ID, App: ev.App, Kind: ev.Kind, PeriodStart: ev.PeriodStart,
-			PeriodTo: ev.PeriodTo, Count: ev.Count, Reason: ev.Reason, At: ev.At}
+		out[i] = proto.AppEvent(ev)
 	}
 	return out, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,7 +67,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 // engine makes an engine that does not run.
 func (w *world) engine(id string, change ...func(*Config)) *Engine {
 	// Slow, as far as that changes nothing: virtual time is free, queries are not.
-	cfg := Config{Poll: time.Minute, Heartbeat: 2 * time.Minute, StaleAfter: 10 * time.Minute,
+	cfg := Config{Poll: 10 * time.Minute, Heartbeat: 20 * time.Minute, StaleAfter: 2 * time.Hour,
 		Store: w.store, Hook: w, Logger: slog.New(slog.DiscardHandler), Node: proto.Node{ID: id, Host: id}}
 	for _, c := range change {
 		c(&cfg)
@@ -276,7 +275,5 @@ func errorCode(t *testing.T, err error, want proto.Code) {
 }
 
 func hours(n float64) time.Duration { return time.Duration(n * float64(time.Hour)) }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 var errNow = errors.New("cannot say now")

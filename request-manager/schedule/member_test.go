@@ -88,7 +88,7 @@ func TestNumberOfShardsChanges(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		m1, m2 := w.engine("m1", brisk), w.engine("m2", brisk)
-		w.fleet(m1, 10)
+		w.fleet(m1, 5)
 		w.run(m1)
 		w.run(m2)
 		for i, n := range []int{1, 7, 1024} {
@@ -98,7 +98,7 @@ func TestNumberOfShardsChanges(t *testing.T) {
 			if sum := got["m1"] + got["m2"]; sum != n {
 				w.t.Errorf("%d shards are somebody's, of %d: %v", sum, n, got)
 			}
-			for i := range 10 {
+			for i := range 5 {
 				app := fmt.Sprintf("app%02d", i)
 				w.wantSound(app)
 				if k := len(w.instances(app)); k != int(time.Since(epoch)/time.Minute)+1 {
@@ -117,9 +117,9 @@ func TestTakeOverAtTheEdge(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		e := w.engine("m1", brisk, func(c *Config) { c.Poll = time.Second })
-		w.put(e, proto.App{Name: "tick", Request: "x", Every: proto.Duration(time.Hour)})
+		w.put(e, proto.App{Name: "tick", Request: "x", Every: proto.Duration(4 * time.Minute)})
 		w.run(e)
-		at(59*time.Minute + 50*time.Second)
+		at(3*time.Minute + 50*time.Second)
 		// Another member takes the instance in this moment, and is never heard of again.
 		_, _, _, err := w.store.NodeHeartbeat(w.t.Context(), proto.Node{ID: "dead"}, 15*time.Second)
 		must(w.t, err)
@@ -130,7 +130,7 @@ func TestTakeOverAtTheEdge(t *testing.T) {
 		after(time.Until(last.Add(15 * time.Second)))
 		w.wantRan("tick")
 		after(4 * time.Second)
-		w.wantRan("tick", "2000-01-01-0100")
+		w.wantRan("tick", "2000-01-01-0004")
 		if evs := w.eventsOf("tick", proto.AppStolen); len(evs) != 1 {
 			w.t.Errorf("%d events say that it was taken over, want 1", len(evs))
 		}
@@ -144,9 +144,9 @@ func TestMemberThatCannotBeat(t *testing.T) {
 	inWorld(t, func(w *world) {
 		h := &stuck{world: w, began: make(chan time.Time, 10), ended: make(chan time.Time, 10)}
 		e := w.engine("m1", brisk, func(c *Config) { c.Hook = h })
-		w.put(e, proto.App{Name: "tick", Request: "x", Every: proto.Duration(time.Hour)})
+		w.put(e, proto.App{Name: "tick", Request: "x", Every: proto.Duration(4 * time.Minute)})
 		w.run(e)
-		at(hours(1) + time.Second)
+		at(4*time.Minute + time.Second)
 		<-h.began
 		// Somebody says that it is gone: its next heartbeat is refused.
 		must(w.t, w.store.NodeGone(w.t.Context(), "m1"))
@@ -207,8 +207,11 @@ func TestDatabaseClockIsSet(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(w *world) {
-				m1, m2 := w.engine("m1", brisk), w.engine("m2", brisk)
-				w.fleet(m1, 10)
+				calm := func(c *Config) {
+					c.Poll, c.Heartbeat, c.StaleAfter = 30*time.Second, 15*time.Second, 90*time.Second
+				}
+				m1, m2 := w.engine("m1", calm), w.engine("m2", calm)
+				w.fleet(m1, 4)
 				w.run(m1)
 				w.run(m2)
 				at(2*time.Minute + 10*time.Second) // instances run
@@ -217,7 +220,7 @@ func TestDatabaseClockIsSet(t *testing.T) {
 				if tc.shift < 0 {
 					after(time.Hour) // until the times come that have not been yet
 				}
-				for i := range 10 {
+				for i := range 4 {
 					app := fmt.Sprintf("app%02d", i)
 					w.wantSound(app)
 					list := w.instances(app)

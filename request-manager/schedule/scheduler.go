@@ -10,7 +10,7 @@ import (
 )
 
 // healEvery is how often the store is asked for apps that have no next instance.
-const healEvery = time.Minute
+const healEvery = 10 * time.Minute
 
 // Scheduler gives apps their next instances. In the ordinary course the next one is
 // made in the transaction that ends the one before.
