@@ -91,3 +91,15 @@ func liveInstance(b *testing.B, s *Store, in *proto.Instance) error {
 	return s.FinishInstance(b.Context(), Finish{Spec: got.InstanceSpecifier, State: proto.InstanceSucceeded, Generation: 1,
 		Next: &NewInstance{Name: in.App, PeriodStart: start, PeriodEnd: start.Add(time.Hour), Due: start}})
 }
+
+// BenchmarkAppsWithoutNext looks at 100,000 apps, as one member does now and then.
+func BenchmarkAppsWithoutNext(b *testing.B) {
+	s := benchStore(b)
+	benchApps(b, s, 100_000, 0)
+	for b.Loop() {
+		list, err := s.AppsWithoutNext(b.Context(), 100)
+		if err != nil || len(list) != 0 {
+			b.Fatal(list, err)
+		}
+	}
+}
