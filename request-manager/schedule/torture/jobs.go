@@ -32,8 +32,7 @@ func jobs(run string, n int, scale time.Duration) ([]proto.App, []audit.Job) {
 	for i := range n {
 		app := proto.App{Name: jobName(run, i), Request: "torture", Undo: "torture"}
 		job := audit.Job{App: app.Name}
-		switch g, k := i/group, i%group; {
-		case k == group-1:
+		if g, k := i/group, i%group; k == group-1 {
 			job.Upstream = []string{jobName(run, i-4), jobName(run, i-3)}
 			job.Period = time.Duration(1+g%2) * known[i-4].Every
 			app.Depends = map[string]string{}
@@ -45,7 +44,7 @@ func jobs(run string, n int, scale time.Duration) ([]proto.App, []audit.Job) {
 			if job.Allow {
 				app.Overlap = "allow"
 			}
-		default:
+		} else {
 			units := 5 + i%5
 			p := policies[(g+k)%len(policies)]
 			if k < 2 {

@@ -151,12 +151,6 @@ func (m *member) died() (process string, code int, died bool) {
 	}
 }
 
-func (m *member) there() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.cmd != nil
-}
-
 // starter returns how processes of member i are started.
 func (t *test) starter(name string, i int) func(process string) (*exec.Cmd, error) {
 	return func(process string) (*exec.Cmd, error) {

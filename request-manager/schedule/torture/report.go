@@ -54,7 +54,9 @@ func (r *Report) String() string {
 	fmt.Fprintf(&b, "faults: %s; not done since another one was going on: %d\n", r.faults(), r.Missed)
 	fmt.Fprintf(&b, "lateness of starts, faults and all waits included: p50 %s, p99 %s, max %s\n",
 		round(r.Lateness.P50), round(r.Lateness.P99), round(r.Lateness.Max))
-	fmt.Fprintf(&b, "every job had succeeded once more %s after the last fault\n", round(r.Recovered))
+	if !r.Interrupted {
+		fmt.Fprintf(&b, "every job had succeeded once more %s after the last fault\n", round(r.Recovered))
+	}
 	fmt.Fprintf(&b, "looks: %d and the last; members that had been frozen went on for %s at most, fenced\n", r.Looks, round(r.Longest))
 	fmt.Fprintf(&b, "violations: %d\n", len(r.Violations))
 	for _, v := range r.Violations[:min(len(r.Violations), maxShown)] {

@@ -60,9 +60,11 @@ func (t *test) torture(ctx context.Context) (*Report, error) {
 	r.Interrupted = ctx.Err() != nil
 	// What follows is bounded by itself, and is done also after Ctrl-C.
 	living := context.WithoutCancel(ctx)
-	t.say("all is well again: waiting for every job to succeed once more")
 	healed := time.Now()
-	if !r.Interrupted {
+	if r.Interrupted {
+		t.say("interrupted: ending in good order")
+	} else {
+		t.say("all is well again: waiting for every job to succeed once more")
 		t.awaitSuccess(ctx)
 		r.Recovered = time.Since(healed)
 		r.Interrupted = ctx.Err() != nil

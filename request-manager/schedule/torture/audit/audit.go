@@ -156,7 +156,7 @@ func (a *Audit) snapshot(ctx context.Context, f func(*sql.Tx) error) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing was written
+	defer tx.Rollback()
 	return f(tx)
 }
 
