@@ -140,13 +140,13 @@ func (t *test) refuseMembers(ctx context.Context) error {
 		return err
 	}
 	var names sql.NullString
-	err = t.db.QueryRowContext(ctx, "SELECT MAX(node_id) FROM schedule_nodes WHERE gone_at IS NULL AND heartbeat_at > ?",
-		now.Add(-15*time.Second).UnixMicro()).Scan(&names)
+	err = t.db.QueryRowContext(ctx, "SELECT MAX(node_id) FROM schedule_nodes WHERE gone_at IS NULL AND heartbeat_at + stale_after > ?",
+		now.UnixMicro()).Scan(&names)
 	if err != nil {
 		return err
 	}
 	if names.Valid {
-		return fmt.Errorf("%w: %s runs apps of this database; end all Request Managers that use it, and wait 15 seconds", ErrInUse, names.String)
+		return fmt.Errorf("%w: %s runs apps of this database; end all Request Managers that use it, and wait until it counts as gone (15 seconds, if nothing else was configured)", ErrInUse, names.String)
 	}
 	return nil
 }

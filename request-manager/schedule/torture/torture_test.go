@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/calendar"
+	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
@@ -107,12 +108,23 @@ func TestArtifactsAreFenced(t *testing.T) {
 
 func TestADatabaseInUseIsRefused(t *testing.T) {
 	t.Parallel()
-	for name, stmt := range map[string]string{
-		"an app": `INSERT INTO schedule_apps (name, definition, source, paused, recurring, generation, bucket, last_number, since, created_at, updated_at)
-			VALUES ('mine', '{}', 'api', 0, 1, 1, 1, 0, 0, 0, 0)`,
-		"an app of a test": `INSERT INTO schedule_apps (name, definition, source, paused, recurring, generation, bucket, last_number, since, created_at, updated_at)
-			VALUES ('torture-x-1', '{}', 'api', 0, 1, 1, 1, 0, 0, 0, 0)`,
-		"a member": `INSERT INTO schedule_nodes (node_id, host, pid, version, started_at, heartbeat_at) VALUES ('n', 'h', 1, 'v', 0, 9999999999999999)`,
+	app := func(name string) func(*testing.T, *store.Store) {
+		return func(t *testing.T, s *store.Store) {
+			t.Helper()
+			a := proto.App{Name: name, Request: "r", Depends: map[string]string{"up": "hourly"}}
+			if _, err := s.PutApp(t.Context(), store.AppPut{App: a, Source: proto.AppFromAPI, Since: time.Now()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, use := range map[string]func(*testing.T, *store.Store){
+		"an app": app("mine"), "an app of a test": app("torture-x-1"),
+		"a member": func(t *testing.T, s *store.Store) {
+			t.Helper()
+			if _, _, _, err := s.NodeHeartbeat(t.Context(), proto.Node{ID: "n", Host: "h", Version: "v"}, time.Minute); err != nil {
+				t.Fatal(err)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,14 +138,7 @@ func TestADatabaseInUseIsRefused(t *testing.T) {
 			if err := s.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			db, err := OpenDB(o.Store)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close()
-			if _, err := db.ExecContext(t.Context(), stmt); err != nil {
-				t.Fatal(err)
-			}
+			use(t, s)
 			if _, err := Run(t.Context(), o); !errors.Is(err, ErrInUse) {
 				t.Errorf("got %v", err)
 			}
