@@ -34,8 +34,8 @@ type Options struct {
 	Keep bool
 	// Clean removes what tests that were killed have left, first.
 	Clean bool
-	// Dir is where logs and traces go; "" is a temporary directory, which is removed if
-	// all was well.
+	// Dir is where logs and traces go, and has none yet; "" is a temporary directory,
+	// which is removed if all was well.
 	Dir string
 	// Say prints progress; nil does not.
 	Say func(format string, args ...any)

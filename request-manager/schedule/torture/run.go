@@ -46,9 +46,9 @@ func (t *test) torture(ctx context.Context) (*Report, error) {
 	}
 	t.say("%d members run %d jobs; logs are in %s", t.o.Members, t.o.Jobs, t.dir)
 	watching, stopWatch := context.WithCancel(ctx)
-	defer stopWatch()
 	x := &executor{t: t, began: time.Now(), done: map[Kind]int{}}
 	var watchers sync.WaitGroup
+	defer func() { stopWatch(); watchers.Wait() }()
 	watchers.Go(func() { t.watch(watching) })
 	watchers.Go(func() { x.keep(watching) })
 	faulty, stop := context.WithTimeout(ctx, t.o.For)

@@ -48,6 +48,9 @@ func newTest(ctx context.Context, o Options) (*test, error) {
 	t := &test{o: o, run: id[len(id)-8:], dir: o.Dir}
 	t.o.Slack = max(t.o.Slack, 1)
 	if err := t.open(ctx); err != nil {
+		if t.ownDir && t.dir != "" {
+			err = errors.Join(err, os.RemoveAll(t.dir))
+		}
 		return nil, errors.Join(err, t.close())
 	}
 	return t, nil
