@@ -50,7 +50,7 @@ func TestDayOfTheStateSystem(t *testing.T) {
 			`"adxcheck":{"count":1,"results":{"2000-01-01-0100-adxcheck":{"from":"2000-01-01-0100-adxcheck"}}}`,
 			`"retgtcheck":{"count":1,"results":{"2000-01-01-0100-retgtcheck":{"from":"2000-01-01-0100-retgtcheck"}}}`,
 		} {
-			if conf := w.confs["2000-01-01-0100-counter"]; !strings.Contains(conf, part) {
+			if conf := w.conf("2000-01-01-0100-counter"); !strings.Contains(conf, part) {
 				w.t.Errorf("conf of the counter is %s, without %s", conf, part)
 			}
 		}
@@ -171,7 +171,7 @@ func TestLateUpstreamHoldsBackItsDependents(t *testing.T) {
 func TestHostThatIsAway(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		w.down["dal-01"] = true
+		w.setDown("dal-01", true)
 		e := w.engine("m1", specs(stateSystem...))
 		w.run(e)
 		at(hours(1.5))
@@ -181,9 +181,7 @@ func TestHostThatIsAway(t *testing.T) {
 		if len(list) != 2 || list[0].State != proto.HostPending || list[0].Reason != "waits for dal-01" {
 			w.t.Errorf("the host has %+v, want two that wait for it", list)
 		}
-		w.mu.Lock()
-		w.down["dal-01"] = false
-		w.mu.Unlock()
+		w.setDown("dal-01", false)
 		e.HostUp("dal-01")
 		after(time.Second)
 		w.wantRan("adxcheck", "2000-01-01-0100")

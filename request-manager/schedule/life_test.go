@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -31,6 +32,9 @@ func TestUndo(t *testing.T) {
 			w.t.Errorf("after an undo that failed it is %s: %s", in.State, in.Reason)
 		}
 		at(hours(1.5))
+		w.mu.Lock()
+		tries = slices.Clone(tries)
+		w.mu.Unlock()
 		w.wantStates("tick", map[string]string{"2000-01-01-0100": "FAILED", "2000-01-01-0200": "QUEUED"})
 		if in := w.instances("tick")[0]; in.Reason != "no luck" || in.UndoTries != 3 {
 			w.t.Errorf("it failed with %q after %d undos that failed", in.Reason, in.UndoTries)

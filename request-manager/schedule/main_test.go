@@ -136,6 +136,12 @@ func (w *world) do(app string, f func(in proto.Instance) (Outcome, error)) {
 	w.does[app] = f
 }
 
+func (w *world) setDown(host string, down bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down[host] = down
+}
+
 // lasts is an instance that takes a while.
 func lasts(d time.Duration) func(proto.Instance) (Outcome, error) {
 	return func(in proto.Instance) (Outcome, error) {
@@ -159,6 +165,13 @@ func (w *world) ran(app string) []string {
 		}
 	}
 	return out
+}
+
+// conf returns what an instance was given.
+func (w *world) conf(name string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.confs[name]
 }
 
 func (w *world) wantRan(app string, want ...string) {

@@ -91,7 +91,7 @@ func TestNumberOfShardsChanges(t *testing.T) {
 		w.fleet(m1, 5)
 		w.run(m1)
 		w.run(m2)
-		for i, n := range []int{1, 7, 1024} {
+		for i, n := range []int{1, 7, 128} {
 			must(w.t, m1.SetShards(w.t.Context(), n))
 			at(time.Duration(i+1)*time.Minute + 50*time.Second)
 			got := w.shardsByMember(m1)
