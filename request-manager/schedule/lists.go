@@ -55,11 +55,7 @@ func (e *Engine) Events(ctx context.Context, name string, since uint64, limit in
 	if err != nil {
 		return nil, storeError(err, name)
 	}
-	out := make([]proto.AppEvent, len(list))
-	for i, ev := range list {
-		out[i] = proto.AppEvent(ev)
-	}
-	return out, nil
+	return list, nil
 }
 
 // Members returns who runs the engine, or did until lately.
