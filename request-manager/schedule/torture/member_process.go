@@ -21,6 +21,7 @@ type member struct {
 	name  string
 	start func(process string) (*exec.Cmd, error)
 	audit *audit.Audit
+	trace string // directory of traces
 	wait  time.Duration
 
 	mu      sync.Mutex
@@ -98,7 +99,7 @@ func (m *member) end() {
 	defer late.Stop()
 	select {
 	case <-m.exited:
-		if code := m.cmd.ProcessState.ExitCode(); code != 0 {
+		if code := m.cmd.ProcessState.ExitCode(); code != 0 && m.begun() {
 			m.audit.Violation("end of a member", "%s exited with %d after SIGTERM", m.process, code)
 		}
 	case <-late.C:
@@ -107,6 +108,13 @@ func (m *member) end() {
 		<-m.exited
 	}
 	m.cmd = nil
+}
+
+// begun reports whether the process came as far as to work. Before that it may not know
+// yet what SIGTERM means.
+func (m *member) begun() bool {
+	_, err := os.Stat(filepath.Join(m.trace, m.process))
+	return err == nil
 }
 
 // freeze stops the process; thawed lets it go on.

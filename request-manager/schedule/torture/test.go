@@ -178,7 +178,10 @@ func (t *test) addMember(name string) *member {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := len(t.members)
-	m := &member{name: name, start: t.starter(name, i), audit: t.audit, wait: endWait * time.Duration(t.o.Slack)}
+	m := &member{
+		name: name, start: t.starter(name, i), audit: t.audit, trace: filepath.Join(t.dir, traceDir),
+		wait: endWait * time.Duration(t.o.Slack),
+	}
 	t.members = append(t.members, m)
 	return m
 }
