@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/client"
 )
@@ -96,21 +97,9 @@ func (p *program) watchOn(ctx context.Context, c *client.Client, id string, even
 				return err
 			}
 		}
-		if err := pause(ctx, lookEvery); err != nil {
+		if err := wait.For(ctx, lookEvery); err != nil {
 			return err
 		}
-	}
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

@@ -1,6 +1,10 @@
 package request
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/treadle-run/treadle/internal/wait"
+)
 
 // changes tells those who watch a request that it may have changed.
 type changes struct {
@@ -35,7 +39,7 @@ func (c *changes) notify(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for ch := range c.watches[id] {
-		nudge(ch)
+		wait.Nudge(ch)
 	}
 }
 

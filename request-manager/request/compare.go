@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -47,7 +48,7 @@ func (x *comparer) add(sjc *proto.SuspendedJobChain) {
 		x.m.metrics.compared.WithLabelValues(outcomeSkipped).Inc()
 		return
 	}
-	nudge(x.wake)
+	wait.Nudge(x.wake)
 }
 
 func (x *comparer) take() *proto.SuspendedJobChain {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -94,12 +95,12 @@ func (f *fleet) learn(r proto.Runner, seen time.Time) {
 	f.mu.Unlock()
 	if isNew {
 		f.m.log.Info("job runner registered", "runner", r.ID, "url", r.URL, "host", r.Host)
-		nudge(f.m.resumer.wake)
-		nudge(f.m.recover.wake)
+		wait.Nudge(f.m.resumer.wake)
+		wait.Nudge(f.m.recover.wake)
 	}
 	if comes && r.Host != "" {
-		nudge(f.m.newHost)
-		nudge(f.m.resumer.wake)
+		wait.Nudge(f.m.newHost)
+		wait.Nudge(f.m.resumer.wake)
 		f.m.cfg.HostUp(r.Host)
 	}
 	f.m.queue.look()

@@ -177,14 +177,6 @@ func every(ctx context.Context, interval time.Duration, wake <-chan struct{}, do
 	}
 }
 
-// nudge wakes whoever waits on a channel with room for one.
-func nudge(wake chan<- struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}
-
 // keepGone is for how long the heartbeat of a runner that is gone may come late.
 const keepGone = 24 * time.Hour
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -62,7 +63,7 @@ func (r *recoverer) compare(ctx context.Context, runner proto.Runner, held []sto
 				r.missing = map[string]store.Held{}
 			}
 			r.missing[h.RequestID] = h
-			nudge(r.wake)
+			wait.Nudge(r.wake)
 		case runner.Beat > 0:
 			refuse = append(refuse, proto.RunningChain{RequestID: h.RequestID, Epoch: h.Epoch})
 			if f.runnerID != runner.ID || f.epoch != h.Epoch {

@@ -3,6 +3,8 @@ package request
 import (
 	"slices"
 	"sync"
+
+	"github.com/treadle-run/treadle/internal/wait"
 )
 
 // How much the queue of requests to send may hold. What does not fit is found in
@@ -129,6 +131,6 @@ func (q *dispatchQueue) len() int {
 // look wakes the dispatch loop if there is something for it to do.
 func (q *dispatchQueue) look() {
 	if q.len() > 0 {
-		nudge(q.wake)
+		wait.Nudge(q.wake)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -238,7 +239,7 @@ func (r *recoverer) recoverRunner(ctx context.Context, id string, d death) {
 	}
 	if len(held) > maxRecover {
 		held = held[:maxRecover]
-		nudge(r.wake)
+		wait.Nudge(r.wake)
 	}
 	// Other managers do the same: in another order they do other ones first.
 	rand.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })

@@ -3,6 +3,7 @@ package request
 import (
 	"context"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -48,7 +49,7 @@ func (m *Manager) Report(ctx context.Context, r proto.Report) (proto.ReportAnswe
 		// It is ending or draining, which its next heartbeat says, if one comes: what
 		// it has just handed in must not go back to it.
 		m.fleet.suspect(r.RunnerID)
-		nudge(m.resumer.wake)
+		wait.Nudge(m.resumer.wake)
 	}
 	for _, f := range refusals {
 		m.log.Warn("report refused", "request", f.RequestID, "epoch", f.Epoch, "runner", r.RunnerID, "why", f.Message)

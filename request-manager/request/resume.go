@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -86,7 +87,7 @@ func (r *Resumer) ResumeAll(ctx context.Context) error {
 	}
 	resumes.Wait()
 	if len(found) == maxResumeBatch && resumed.Load() > 0 {
-		nudge(r.wake) // there may be more
+		wait.Nudge(r.wake) // there may be more
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -107,7 +108,7 @@ func (e *Engine) PutApp(ctx context.Context, app proto.App) (changed bool, err e
 		return false, nil
 	}
 	e.log.Info("app stored", "app", app.Name)
-	nudge(e.fetchWake)
+	wait.Nudge(e.fetchWake)
 	return true, storeError(e.signalCurrent(ctx, puts, now), app.Name)
 }
 
@@ -218,7 +219,7 @@ func (e *Engine) PauseApp(ctx context.Context, name string, paused bool) error {
 	}
 	e.jobs.forget(name)
 	e.log.Info("app paused or resumed", "app", name, "paused", paused)
-	nudge(e.fetchWake)
+	wait.Nudge(e.fetchWake)
 	return nil
 }
 

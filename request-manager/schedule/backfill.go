@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/calendar"
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -63,7 +64,7 @@ func (e *Engine) RunPeriods(ctx context.Context, name string, r proto.RunPeriods
 	for i, res := range results {
 		answer.Periods[places[i]].Made, answer.Periods[places[i]].Why = res.Made, res.Why
 	}
-	nudge(e.fetchWake)
+	wait.Nudge(e.fetchWake)
 	return answer, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -72,7 +73,7 @@ func (d *Dispatcher) add(it *item) bool {
 		d.push(it)
 	}
 	d.mu.Unlock()
-	nudge(d.wake)
+	wait.Nudge(d.wake)
 	return true
 }
 
@@ -178,7 +179,7 @@ func (d *Dispatcher) work(ctx context.Context, it *item) {
 	d.release(it.in.App)
 	d.push(it)
 	d.mu.Unlock()
-	nudge(d.wake)
+	wait.Nudge(d.wake)
 }
 
 func (d *Dispatcher) done(it *item) {
@@ -192,7 +193,7 @@ func (d *Dispatcher) done(it *item) {
 	}
 	d.mu.Unlock()
 	if again {
-		nudge(d.e.fetchWake)
+		wait.Nudge(d.e.fetchWake)
 	}
 }
 
@@ -204,7 +205,7 @@ func (d *Dispatcher) release(app string) {
 		heap.Push(&d.waiting, it)
 	}
 	if len(others) > 0 {
-		nudge(d.wake)
+		wait.Nudge(d.wake)
 	}
 }
 

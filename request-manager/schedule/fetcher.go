@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
@@ -26,7 +27,7 @@ func (f *Fetcher) run(ctx context.Context) {
 		if err := f.Fetch(ctx); err != nil {
 			return err
 		}
-		return pause(ctx, fetchGap)
+		return wait.For(ctx, fetchGap)
 	})
 }
 

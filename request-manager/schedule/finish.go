@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -50,12 +51,12 @@ func (w *work) finish(ctx context.Context, state proto.InstanceState, reason str
 			e.metrics.skipped.Add(float64(gone.count))
 		}
 		if len(f.Signals) > 0 {
-			nudge(e.signalWake)
+			wait.Nudge(e.signalWake)
 		}
 		// Another instance of the app may wait for this one, or the next one be due before
 		// anyone looks.
 		if w.job.overlap() == overlapQueue || f.Next != nil && f.Next.Due.Before(now.Add(e.cfg.Poll)) {
-			nudge(e.fetchWake)
+			wait.Nudge(e.fetchWake)
 		}
 		return nil
 	}

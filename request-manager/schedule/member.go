@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -79,7 +80,7 @@ func (m *membership) beat(ctx context.Context) (sent time.Time, err error) {
 	m.e.metrics.members.Set(float64(len(ids)))
 	m.e.metrics.shards.Set(float64(count))
 	if moved {
-		nudge(m.e.fetchWake)
+		wait.Nudge(m.e.fetchWake)
 	}
 	return sent, nil
 }
@@ -95,7 +96,7 @@ func (m *membership) join(ctx context.Context) (since time.Time, err error) {
 		if err == nil {
 			return since, nil
 		}
-		if err := pause(ctx, backoff(failures, m.e.cfg.Heartbeat/4, m.e.cfg.Heartbeat*2)); err != nil {
+		if err := wait.For(ctx, backoff(failures, m.e.cfg.Heartbeat/4, m.e.cfg.Heartbeat*2)); err != nil {
 			return since, err
 		}
 	}
@@ -138,16 +139,5 @@ func (m *membership) leave(ctx context.Context) {
 	id, _ := m.mine()
 	if err := m.e.store.NodeGone(ctx, id); err != nil {
 		m.e.log.Warn("cannot say that this member is gone: others will find out", "error", err)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

@@ -84,11 +84,3 @@ func every(ctx context.Context, interval time.Duration, wake <-chan struct{}, t 
 		timer.Reset(backoff(failures, interval, max(interval, 15*time.Second)))
 	}
 }
-
-// nudge wakes whoever waits on a channel with room for one.
-func nudge(wake chan<- struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}

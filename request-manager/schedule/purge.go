@@ -3,6 +3,8 @@ package schedule
 import (
 	"context"
 	"time"
+
+	"github.com/treadle-run/treadle/internal/wait"
 )
 
 const (
@@ -28,7 +30,7 @@ func (e *Engine) purge(ctx context.Context) {
 				if n == 0 {
 					break
 				}
-				if err := pause(ctx, time.Second); err != nil { // so that others get on
+				if err := wait.For(ctx, time.Second); err != nil { // so that others get on
 					return err
 				}
 			}

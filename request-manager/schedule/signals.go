@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/treadle-run/treadle/calendar"
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -46,7 +47,7 @@ func (e *Engine) settleSignals(ctx context.Context) {
 			return err
 		}
 		if len(list) == maxSignals {
-			nudge(e.signalWake)
+			wait.Nudge(e.signalWake)
 		}
 		return nil
 	})
@@ -86,7 +87,7 @@ func (e *Engine) settle(ctx context.Context, s signal) error {
 		return nil // another member was faster, or the app was removed meanwhile
 	}
 	if made {
-		nudge(e.fetchWake)
+		wait.Nudge(e.fetchWake)
 	}
 	return err
 }

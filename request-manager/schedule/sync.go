@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -18,7 +19,7 @@ func (e *Engine) syncUntilDone(ctx context.Context) {
 	for failures := 1; ctx.Err() == nil; failures++ {
 		err := e.Sync(ctx)
 		t.saw(ctx, err)
-		if err == nil || pause(ctx, backoff(failures, time.Second, 15*time.Second)) != nil {
+		if err == nil || wait.For(ctx, backoff(failures, time.Second, 15*time.Second)) != nil {
 			return
 		}
 	}
@@ -55,7 +56,7 @@ func (e *Engine) Sync(ctx context.Context) error {
 	}
 	if changed+removed > 0 {
 		e.log.Info("apps of the specs stored", "declared", len(declared), "changed", changed, "removed", removed)
-		nudge(e.fetchWake)
+		wait.Nudge(e.fetchWake)
 	}
 	return e.signalCurrent(ctx, puts, now)
 }
@@ -143,6 +144,6 @@ func (e *Engine) signalCurrent(ctx context.Context, puts []store.AppPut, now tim
 	if err := e.store.AddSignals(ctx, list); err != nil {
 		return err
 	}
-	nudge(e.signalWake)
+	wait.Nudge(e.signalWake)
 	return nil
 }

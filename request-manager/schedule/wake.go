@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/treadle-run/treadle/internal/wait"
 )
 
 const (
@@ -13,6 +15,9 @@ const (
 	maxHosts      = 1_000
 	wakeBatch     = 500
 	wakeRetryWait = 5 * time.Second
+	// wakeGather is how long those that end at about the same time are gathered: a
+	// manager whose requests are of no app must not ask for each of them.
+	wakeGather = 20 * time.Millisecond
 )
 
 // waker brings back instances whose request has ended, or whose host has come.
@@ -39,7 +44,7 @@ func (e *Engine) Ended(requestIDs ...string) {
 			w.ended = append(w.ended, id)
 		}
 	}
-	nudge(w.nudge)
+	wait.Nudge(w.nudge)
 }
 
 // HostUp says that a Job Runner is there on a host: instances that wait for it go on.
@@ -51,7 +56,7 @@ func (e *Engine) HostUp(host string) {
 	if len(w.hosts) < maxHosts {
 		w.hosts[host] = true
 	}
-	nudge(w.nudge)
+	wait.Nudge(w.nudge)
 }
 
 // run wakes instances until ctx ends.
@@ -60,6 +65,9 @@ func (w *waker) run(e *Engine) func(context.Context) {
 		t := &trouble{log: e.log, msg: "waking instances whose request has ended"}
 		every(ctx, wakeRetryWait, w.nudge, t, func(ctx context.Context) error {
 			for {
+				if err := wait.For(ctx, wakeGather); err != nil {
+					return err
+				}
 				ids, hosts := w.take()
 				if len(ids) == 0 && len(hosts) == 0 {
 					return nil
@@ -85,7 +93,7 @@ func (e *Engine) wakeAll(ctx context.Context, ids, hosts []string) error {
 		}
 	}
 	// Also if it woke none: they may be due by themselves.
-	nudge(e.fetchWake)
+	wait.Nudge(e.fetchWake)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -170,7 +171,7 @@ func (w *work) giveUp(ctx context.Context, p store.Park) error {
 // lookAfter has the store asked for what is due if that is before it would be.
 func (e *Engine) lookAfter(d time.Duration) {
 	if d < e.cfg.Poll {
-		nudge(e.fetchWake)
+		wait.Nudge(e.fetchWake)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/golang-migrate/migrate/v4/database/sqlite"
 	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
+
+	"github.com/treadle-run/treadle/internal/wait"
 )
 
 // Where another process may be at it at the same time, migrations are tried this
@@ -39,7 +41,7 @@ func (s *Store) Migrate(ctx context.Context) error {
 	var err error
 	for try := range migrateTries {
 		if try > 0 {
-			if e := pause(ctx, migrateWait); e != nil {
+			if e := wait.For(ctx, migrateWait); e != nil {
 				return fmt.Errorf("migrate: %w", errors.Join(e, err))
 			}
 		}

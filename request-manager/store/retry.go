@@ -11,6 +11,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"github.com/treadle-run/treadle/internal/wait"
 )
 
 // A transaction that another one pushed aside has lost nothing but its place: it
@@ -35,24 +37,24 @@ func (s *Store) do(ctx context.Context, op string, fn func(ctx context.Context, 
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", op, errors.Join(context.Cause(ctx), err))
 		}
-		var wait time.Duration
+		var pause time.Duration
 		switch class := s.dialect.classify(err); class {
 		case classAgain:
 			if again++; again >= againTries {
 				return fmt.Errorf("%s: %w: %w", op, ErrUnavailable, err)
 			}
-			wait = min(againWait<<min(again, 16), againMax)
-			wait = time.Duration(rand.Int64N(int64(wait)))
+			pause = min(againWait<<min(again, 16), againMax)
+			pause = time.Duration(rand.Int64N(int64(pause)))
 		case classAway, classFull:
 			if away++; away >= s.cfg.Tries {
 				return fmt.Errorf("%s: %w: %w", op, unavailable(class), err)
 			}
-			wait = s.cfg.RetryWait*3/4 + time.Duration(rand.Int64N(int64(s.cfg.RetryWait)/2+1))
-			s.cfg.Logger.WarnContext(ctx, "database is away: trying again", "op", op, "try", try, "wait", wait, "error", err)
+			pause = s.cfg.RetryWait*3/4 + time.Duration(rand.Int64N(int64(s.cfg.RetryWait)/2+1))
+			s.cfg.Logger.WarnContext(ctx, "database is away: trying again", "op", op, "try", try, "wait", pause, "error", err)
 		default:
 			return fmt.Errorf("%s: %w", op, err)
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := wait.For(ctx, pause); err != nil {
 			return fmt.Errorf("%s: %w", op, err)
 		}
 	}
@@ -63,17 +65,6 @@ func unavailable(class errorClass) error {
 		return ErrDiskFull
 	}
 	return ErrUnavailable
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // tx is a transaction that runs.

@@ -1,0 +1,49 @@
+package wait
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestForWaitsExactly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if err := For(t.Context(), time.Hour); err != nil || time.Since(began) != time.Hour {
+			t.Errorf("For returned %v after %v, want nil after an hour", err, time.Since(began))
+		}
+	})
+}
+
+func TestForEndsWithItsContextAndSaysWhy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		why := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { cancel(why) })
+		began := time.Now()
+		if err := For(ctx, time.Hour); !errors.Is(err, why) || time.Since(began) != time.Minute {
+			t.Errorf("For returned %v after %v, want %v after a minute", err, time.Since(began), why)
+		}
+	})
+}
+
+func TestNudgesBeforeALookAreOne(t *testing.T) {
+	t.Parallel()
+	wake := make(chan struct{}, 1)
+	Nudge(wake)
+	Nudge(wake)
+	<-wake
+	select {
+	case <-wake:
+		t.Error("two nudges woke twice")
+	default:
+	}
+	Nudge(wake)
+	if len(wake) != 1 {
+		t.Error("a nudge after the look was lost")
+	}
+}
