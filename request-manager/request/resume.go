@@ -134,7 +134,7 @@ func (r *Resumer) resume(ctx context.Context, id, host string) (bool, error) {
 			r.m.failUnfit(ctx, id, epoch, whyRefused(runner, err))
 			return false, nil
 		}
-		err := r.m.store.Suspend(work, id, epoch, sjc.Body, sealed(sjc.Body), whyRefused(runner, err))
+		err := r.m.store.Suspend(work, id, epoch, sjc.Since, sjc.Body, sealed(sjc.Body), whyRefused(runner, err))
 		r.m.mayHaveEnded(id) // if a stop was asked for
 		return false, err
 	case unknown:

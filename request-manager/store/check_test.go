@@ -163,7 +163,7 @@ func TestCheckFindsWhatIsBroken(t *testing.T) {
 		{"suspended with less than the log", CheckFinished, func(t *testing.T, f *fixture) string {
 			id := f.running(t)
 			f.report(t, proto.ReportItem{RequestID: id, Epoch: 1, FinishedJobs: 1, Entries: []proto.JobLog{f.at(id, 0, "a", 1, proto.StateComplete)}})
-			must(t, f.Suspend(t.Context(), id, 1, []byte(`{}`), false, ""))
+			must(t, f.Suspend(t.Context(), id, 1, time.Time{}, []byte(`{}`), false, ""))
 			f.exec(t, "UPDATE requests SET finished_jobs = 0 WHERE request_id = ?", id)
 			return id
 		}},

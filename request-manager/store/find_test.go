@@ -68,7 +68,7 @@ func (f *fixture) moveTo(t *testing.T, id string, state proto.State) {
 	switch state {
 	case proto.StateRunning:
 	case proto.StateSuspended:
-		must(t, f.Suspend(t.Context(), id, 1, []byte("{}"), false, ""))
+		must(t, f.Suspend(t.Context(), id, 1, time.Time{}, []byte("{}"), false, ""))
 	default:
 		f.report(t, proto.ReportItem{RequestID: id, Epoch: 1, Final: state})
 	}

@@ -24,7 +24,7 @@ func TestListsOfWhatHostsMayRun(t *testing.T) {
 			id := create(host)
 			_, err := f.Dispatch(ctx, []Handover{{RequestID: id}}, "jr-1", "http://jr-1")
 			must(t, err)
-			must(t, f.Suspend(ctx, id, 1, []byte(`{"requestId":"`+id+`"}`), false, ""))
+			must(t, f.Suspend(ctx, id, 1, time.Time{}, []byte(`{"requestId":"`+id+`"}`), false, ""))
 			return id
 		}
 		a, any1, b := create("a"), create(""), create("b")

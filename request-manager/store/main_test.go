@@ -217,7 +217,7 @@ func (f *fixture) running(t *testing.T) string {
 func (f *fixture) suspended(t *testing.T) string {
 	t.Helper()
 	id := f.running(t)
-	must(t, f.Suspend(t.Context(), id, 1, []byte(`{"requestId":"`+id+`"}`), false, ""))
+	must(t, f.Suspend(t.Context(), id, 1, time.Time{}, []byte(`{"requestId":"`+id+`"}`), false, ""))
 	return id
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/treadle-run/treadle/proto"
 )
@@ -175,6 +176,6 @@ func (s *Store) saveItems(ctx context.Context, items []*reportItem) error {
 		if err := t.checkLogs(ctx, items); err != nil {
 			return err
 		}
-		return t.insertSJCs(ctx, suspended)
+		return t.insertSJCs(ctx, suspended, time.Time{})
 	})
 }

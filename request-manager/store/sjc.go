@@ -18,14 +18,16 @@ const unclaimedScan = 10_000
 // SJC is a suspended job chain that was claimed.
 type SJC struct {
 	RequestID string
-	Epoch     uint64 // of the request, now
-	Body      []byte // JSON of the proto.SuspendedJobChain
+	Epoch     uint64    // of the request, now
+	Since     time.Time // when it was suspended
+	Body      []byte    // JSON of the proto.SuspendedJobChain
 }
 
 // Suspend hands in the chain of a request that is RUNNING under epoch: the SJC is
 // stored (encrypted if seal is set) and the request becomes SUSPENDED. If a stop
-// was asked for, it becomes STOPPED and nothing is stored.
-func (s *Store) Suspend(ctx context.Context, id string, epoch uint64, sjc []byte, seal bool, reason string) error {
+// was asked for, it becomes STOPPED and nothing is stored. It counts as suspended
+// since then; zero is now.
+func (s *Store) Suspend(ctx context.Context, id string, epoch uint64, since time.Time, sjc []byte, seal bool, reason string) error {
 	blob, err := s.encodeBlob(id, sjc, seal)
 	if err != nil {
 		return err
@@ -43,19 +45,24 @@ func (s *Store) Suspend(ctx context.Context, id string, epoch uint64, sjc []byte
 		if err != nil {
 			return err
 		}
-		return t.insertSJCs(ctx, map[string][]byte{id: blob})
+		return t.insertSJCs(ctx, map[string][]byte{id: blob}, since)
 	})
 }
 
 // insertSJCs stores the SJCs, by request id, of those requests that are SUSPENDED
-// now: the others were to be stopped.
-func (t *tx) insertSJCs(ctx context.Context, blobs map[string][]byte) error {
+// now: the others were to be stopped. They count as suspended since then; zero is
+// now.
+func (t *tx) insertSJCs(ctx context.Context, blobs map[string][]byte, since time.Time) error {
 	if len(blobs) == 0 {
 		return nil
 	}
 	now, err := t.s.readNow(ctx, t)
 	if err != nil {
 		return err
+	}
+	suspendedAt := now
+	if !since.IsZero() {
+		suspendedAt = min(since.UnixMicro(), now)
 	}
 	return chunks(slices.Sorted(maps.Keys(blobs)), func(ids []string) error {
 		suspended, err := t.s.q("SELECT request_id FROM requests WHERE request_id IN ").ids(ids).
@@ -65,7 +72,7 @@ func (t *tx) insertSJCs(ctx context.Context, blobs map[string][]byte) error {
 		}
 		rows := make([][]any, len(suspended))
 		for i, id := range suspended {
-			rows[i] = []any{id, now, now, blobs[id]}
+			rows[i] = []any{id, suspendedAt, now, blobs[id]}
 		}
 		return t.s.insertRows(ctx, t,
 			"INSERT INTO suspended_job_chains (request_id, suspended_at, updated_at, sjc) VALUES", rows)
@@ -105,6 +112,7 @@ func (s *Store) UnclaimedSJCs(ctx context.Context, limit int, hosts ...string) (
 func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
 	out := SJC{RequestID: id}
 	var blob []byte
+	var since int64
 	err := s.inTx(ctx, "claim the suspended job chain of request "+id, func(ctx context.Context, t *tx) error {
 		err := s.q("UPDATE suspended_job_chains SET rm_host = ?, claimed_at = ", rmHost).now().
 			add(", updated_at = ").now().
@@ -113,9 +121,9 @@ func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
 			return err
 		}
 		// A later try may find the claim that an earlier one made.
-		err = s.q(`SELECT r.epoch, c.sjc FROM suspended_job_chains c JOIN requests r ON r.request_id = c.request_id
+		err = s.q(`SELECT r.epoch, c.suspended_at, c.sjc FROM suspended_job_chains c JOIN requests r ON r.request_id = c.request_id
 			WHERE c.request_id = ? AND c.rm_host = ? AND r.state = ?`, id, rmHost, proto.StateSuspended).
-			row(ctx, t, &out.Epoch, &blob)
+			row(ctx, t, &out.Epoch, &since, &blob)
 		if errors.Is(err, ErrNotFound) {
 			return fmt.Errorf("%w: its request is not SUSPENDED", ErrNotUpdated)
 		}
@@ -124,6 +132,7 @@ func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
 	if err != nil {
 		return SJC{}, err
 	}
+	out.Since = fromMicros(since)
 	if out.Body, err = s.decodeBlob(id, blob); err != nil {
 		return SJC{}, errors.Join(err, s.UnclaimSJC(ctx, id, rmHost))
 	}

@@ -13,10 +13,10 @@ func TestSuspendClaimResume(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		ctx, id := t.Context(), f.running(t)
 		body := `{"requestId":"` + id + `","entries":4}`
-		if err := f.Suspend(ctx, id, 0, []byte(body), false, ""); !errors.Is(err, ErrNotUpdated) {
+		if err := f.Suspend(ctx, id, 0, time.Time{}, []byte(body), false, ""); !errors.Is(err, ErrNotUpdated) {
 			t.Errorf("suspended under another epoch: %v", err)
 		}
-		must(t, f.Suspend(ctx, id, 1, []byte(body), false, "its runner is lost"))
+		must(t, f.Suspend(ctx, id, 1, time.Time{}, []byte(body), false, "its runner is lost"))
 		if r := f.wantState(t, id, proto.StateSuspended, 1); r.Reason != "its runner is lost" {
 			t.Errorf("suspended request %+v", r)
 		}
@@ -65,7 +65,7 @@ func TestSuspendOfARequestToBeStopped(t *testing.T) {
 		id := f.running(t)
 		_, err := f.Stop(t.Context(), id)
 		must(t, err)
-		must(t, f.Suspend(t.Context(), id, 1, []byte("{}"), false, "lost"))
+		must(t, f.Suspend(t.Context(), id, 1, time.Time{}, []byte("{}"), false, "lost"))
 		if r := f.wantState(t, id, proto.StateStopped, 1); r.Reason != stopReason {
 			t.Errorf("request %+v", r)
 		}
