@@ -157,11 +157,17 @@ CREATE TABLE IF NOT EXISTS schedule_nodes (
   PRIMARY KEY (node_id)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- One row, once there is something to say.
+-- One row.
 CREATE TABLE IF NOT EXISTS schedule_settings (
   id        TINYINT      NOT NULL,
+  -- 0 is as many as the program says.
   shards    INT UNSIGNED NOT NULL,
+  -- Counts the changes of definitions: who checks one against the others stores it only
+  -- if no other was changed meanwhile.
+  apps_version BIGINT UNSIGNED NOT NULL DEFAULT 1,
   -- Of instances that ended before that, some were removed from the archive.
   purged_to BIGINT       NULL,
   PRIMARY KEY (id)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+INSERT IGNORE INTO schedule_settings (id, shards) VALUES (1, 0);

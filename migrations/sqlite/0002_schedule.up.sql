@@ -149,11 +149,17 @@ CREATE TABLE IF NOT EXISTS schedule_nodes (
   PRIMARY KEY (node_id)
 );
 
--- One row, once there is something to say.
+-- One row.
 CREATE TABLE IF NOT EXISTS schedule_settings (
   id INTEGER NOT NULL,
+  -- 0 is as many as the program says.
   shards INTEGER NOT NULL,
+  -- Counts the changes of definitions: who checks one against the others stores it only
+  -- if no other was changed meanwhile.
+  apps_version INTEGER NOT NULL DEFAULT 1,
   -- Of instances that ended before that, some were removed from the archive.
   purged_to INTEGER NULL,
   PRIMARY KEY (id)
 );
+
+INSERT OR IGNORE INTO schedule_settings (id, shards) VALUES (1, 0);

@@ -78,30 +78,18 @@ func (e *Engine) App(ctx context.Context, name string) (proto.AppStatus, error) 
 // PutApp makes or changes an app that is not declared by the specs. changed is false
 // if it was the same. What runs of it ends as it began.
 func (e *Engine) PutApp(ctx context.Context, app proto.App) (changed bool, err error) {
-	if err := e.notOfSpecs(ctx, app.Name); err != nil {
-		return false, err
-	}
-	if err := e.check(ctx, app); err != nil {
-		return false, err
-	}
-	now, err := e.store.Now(ctx)
+	var put store.AppPut
+	var now time.Time
+	err = e.define(ctx, app.Name, func(version uint64) error {
+		if put, now, err = e.checkedPut(ctx, app); err != nil {
+			return err
+		}
+		put.Version = version
+		changed, err = e.store.PutApp(ctx, put)
+		return err
+	})
 	if err != nil {
-		return false, storeError(err, app.Name)
-	}
-	put, err := e.scheduler.put(app, proto.AppFromAPI, now)
-	if err != nil {
 		return false, err
-	}
-	puts := []store.AppPut{put}
-	if err := e.alignSince(ctx, puts); err != nil {
-		return false, storeError(err, app.Name)
-	}
-	if err := e.keepWaiting(ctx, &puts[0]); err != nil {
-		return false, storeError(err, app.Name)
-	}
-	changed, err = e.store.PutApp(ctx, puts[0])
-	if err != nil {
-		return false, storeError(err, app.Name)
 	}
 	e.jobs.forget(app.Name)
 	if !changed {
@@ -109,7 +97,56 @@ func (e *Engine) PutApp(ctx context.Context, app proto.App) (changed bool, err e
 	}
 	e.log.Info("app stored", "app", app.Name)
 	wait.Nudge(e.fetchWake)
-	return true, storeError(e.signalCurrent(ctx, puts, now), app.Name)
+	return true, storeError(e.signalCurrent(ctx, []store.AppPut{put}, now), app.Name)
+}
+
+// maxDefine is how often a change of a definition is checked again, since others were
+// changed meanwhile.
+const maxDefine = 10
+
+// define changes a definition: do checks it against the others, and stores it if these
+// are still of that version. One call at a time does so here; it is other members that
+// may be faster.
+func (e *Engine) define(ctx context.Context, name string, do func(version uint64) error) error {
+	select {
+	case e.defining <- struct{}{}:
+		defer func() { <-e.defining }()
+	case <-ctx.Done():
+		return storeError(ctx.Err(), name)
+	}
+	for range maxDefine {
+		version, err := e.store.AppsVersion(ctx)
+		if err == nil {
+			err = do(version)
+		}
+		if !errors.Is(err, store.ErrAppsChanged) {
+			return storeError(err, name)
+		}
+	}
+	return storeError(store.ErrAppsChanged, name)
+}
+
+// checkedPut checks an app that is put over the API, and returns what is stored of it.
+// now is the database's.
+func (e *Engine) checkedPut(ctx context.Context, app proto.App) (put store.AppPut, now time.Time, err error) {
+	if err := e.notOfSpecs(ctx, app.Name); err != nil {
+		return put, now, err
+	}
+	if err := e.check(ctx, app); err != nil {
+		return put, now, err
+	}
+	if now, err = e.store.Now(ctx); err != nil {
+		return put, now, err
+	}
+	if put, err = e.scheduler.put(app, proto.AppFromAPI, now); err != nil {
+		return put, now, err
+	}
+	puts := []store.AppPut{put}
+	if err := e.alignSince(ctx, puts); err != nil {
+		return put, now, err
+	}
+	err = e.keepWaiting(ctx, &puts[0])
+	return puts[0], now, err
 }
 
 // check says what is wrong with an app, beside the others that it has to do with:
@@ -193,19 +230,22 @@ func (e *Engine) notOfSpecs(ctx context.Context, name string) error {
 // DeleteApp removes an app that is not declared by the specs. What runs of it ends.
 // It refuses if other apps depend on it.
 func (e *Engine) DeleteApp(ctx context.Context, name string) error {
-	if err := e.notOfSpecs(ctx, name); err != nil {
-		return err
-	}
-	dependents, err := e.store.Dependents(ctx, name)
+	err := e.define(ctx, name, func(version uint64) error {
+		if err := e.notOfSpecs(ctx, name); err != nil {
+			return err
+		}
+		dependents, err := e.store.Dependents(ctx, name)
+		if err != nil {
+			return err
+		}
+		if len(dependents) > 0 {
+			return proto.Errorf(proto.CodeConflict, "apps depend on %s: %s; delete or change these first",
+				name, strings.Join(slices.Sorted(maps.Keys(dependents)), ", "))
+		}
+		return e.store.DeleteApp(ctx, name, proto.AppFromAPI, version)
+	})
 	if err != nil {
-		return storeError(err, name)
-	}
-	if len(dependents) > 0 {
-		return proto.Errorf(proto.CodeConflict, "apps depend on %s: %s; delete or change these first",
-			name, strings.Join(slices.Sorted(maps.Keys(dependents)), ", "))
-	}
-	if err := e.store.DeleteApp(ctx, name, proto.AppFromAPI); err != nil {
-		return storeError(err, name)
+		return err
 	}
 	e.jobs.forget(name)
 	e.log.Info("app deleted", "app", name)
@@ -239,6 +279,8 @@ func storeError(err error, name string) error {
 		e.Code, e.Message = proto.CodeConflict, "app "+name+" is declared in the specs: change it there"
 	case errors.Is(err, store.ErrStaleApp), errors.Is(err, store.ErrNotUpdated):
 		e.Code, e.Message = proto.CodeConflict, "app "+name+" was changed at the same time; try again"
+	case errors.Is(err, store.ErrAppsChanged):
+		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "other apps are being changed all the time; try again", time.Second
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the database does not answer; try again", time.Second
 	}

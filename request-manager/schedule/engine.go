@@ -83,6 +83,7 @@ type Engine struct {
 
 	fetchWake  chan struct{}
 	signalWake chan struct{}
+	defining   chan struct{} // holds one while a definition is being changed
 }
 
 // New returns an Engine; Run brings it to life.
@@ -91,7 +92,7 @@ func New(cfg Config) *Engine {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, log: cfg.Logger,
 		jobs: newJobs(cfg.Store), clock: &clock{}, wake: newWaker(),
-		fetchWake: make(chan struct{}, 1), signalWake: make(chan struct{}, 1),
+		fetchWake: make(chan struct{}, 1), signalWake: make(chan struct{}, 1), defining: make(chan struct{}, 1),
 	}
 	e.metrics = newMetrics(cfg.Registry, func() int { return int(e.backlog.Load()) })
 	e.member = &membership{e: e}

@@ -108,7 +108,7 @@ func (e *Engine) removeUndeclared(ctx context.Context, declared map[string]bool)
 			if row.Source != proto.AppFromSpecs || declared[row.App.Name] {
 				continue
 			}
-			err := e.store.DeleteApp(ctx, row.App.Name, proto.AppFromSpecs)
+			err := e.store.DeleteApp(ctx, row.App.Name, proto.AppFromSpecs, 0)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return removed, err
 			}

@@ -31,6 +31,9 @@ var (
 	// ErrStaleApp says that the app is no longer of the generation that the caller
 	// worked with. To load it and do the same again is the way on.
 	ErrStaleApp = errors.New("the app has changed")
+	// ErrAppsChanged says that definitions were changed since the version was read that
+	// the caller checked against. To check again is the way on.
+	ErrAppsChanged = errors.New("apps were changed at the same time")
 	// ErrNodeGone says that a member was gone, or had not been heard of for too long:
 	// it must come back under another id.
 	ErrNodeGone = errors.New("the member was given up")
@@ -80,6 +83,8 @@ type AppPut struct {
 	// Since is from when on periods are expected, of an app that is new.
 	Since                     time.Time
 	DeadlineAt, DeadlineStart *time.Time
+	// Version is the AppsVersion that the app was checked against; 0 is any.
+	Version uint64
 }
 
 // NewInstance is an instance to make. Its number and run are given to it when it is

@@ -15,7 +15,8 @@ import (
 // With the same definition and source as before nothing changes. The recurring
 // instance that waits moves to the place of First, so that numbers have no hole;
 // what runs ends as it began. Since counts only for an app that was not there. The
-// error is ErrSource if the app is declared elsewhere.
+// error is ErrSource if the app is declared elsewhere, ErrAppsChanged if apps are not of
+// put.Version any more.
 func (s *Store) PutApp(ctx context.Context, put AppPut) (changed bool, err error) {
 	if err := put.check(); err != nil {
 		return false, err
@@ -71,6 +72,9 @@ func (t *tx) putApp(ctx context.Context, put AppPut) (changed bool, err error) {
 		err = t.updateApp(ctx, put, string(definition), old.deleted)
 	}
 	if err != nil {
+		return false, err
+	}
+	if err := t.countVersion(ctx, put.Version); err != nil {
 		return false, err
 	}
 	if err := t.putDepends(ctx, put.App); err != nil {
@@ -191,8 +195,9 @@ func (t *tx) archiveQueued(ctx context.Context, app string, recurring bool, reas
 
 // DeleteApp deletes an app that is declared there. Its instances that wait end as
 // FAILED, those that run end as they began; its numbers go on if it comes back. The
-// error is ErrNotFound or ErrSource.
-func (s *Store) DeleteApp(ctx context.Context, name, source string) error {
+// error is ErrNotFound, ErrSource, or ErrAppsChanged if apps are not of that version any
+// more; 0 is any.
+func (s *Store) DeleteApp(ctx context.Context, name, source string, version uint64) error {
 	return s.inTx(ctx, "delete app "+name, func(ctx context.Context, t *tx) error {
 		var old putState
 		err := s.q("SELECT source, deleted_at IS NOT NULL FROM schedule_apps WHERE name = ?"+s.dialect.forUpdate, name).
@@ -206,6 +211,9 @@ func (s *Store) DeleteApp(ctx context.Context, name, source string) error {
 			return ErrNotFound
 		case old.source != source:
 			return fmt.Errorf("%w: in the %s", ErrSource, old.source)
+		}
+		if err := t.countVersion(ctx, version); err != nil {
+			return err
 		}
 		err = s.q(`UPDATE schedule_apps SET generation = generation + 1, deadline_at = NULL, deadline_start = NULL,
 			deleted_at = `).now().add(", updated_at = ").now().add(" WHERE name = ?", name).execOne(ctx, t)

@@ -82,12 +82,12 @@ func TestNumbersHaveNoHole(t *testing.T) {
 			t.Error("the instance of the backfill is not the next one")
 		}
 		// Gone, and back while nothing runs, and while one runs.
-		must(t, f.DeleteApp(t.Context(), "a", proto.AppFromAPI))
+		must(t, f.DeleteApp(t.Context(), "a", proto.AppFromAPI, 0))
 		f.wantNumbers(t, "a", 5)
 		f.put(t, change(8))
 		f.wantNumbers(t, "a", 6)
 		in = f.claimed(t, "a", "m1")
-		must(t, f.DeleteApp(t.Context(), "a", proto.AppFromAPI))
+		must(t, f.DeleteApp(t.Context(), "a", proto.AppFromAPI, 0))
 		f.put(t, change(9))
 		f.wantNumbers(t, "a", 6)
 		must(t, f.FinishInstance(t.Context(), Finish{Spec: in.InstanceSpecifier, State: proto.InstanceFailed, Next: ptr(period("a", 9))}))
@@ -121,16 +121,16 @@ func TestDeletedApp(t *testing.T) {
 		p.DeadlineStart, p.DeadlineAt = ptr(hour(-1)), ptr(hour(-1))
 		f.put(t, p)
 		must(t, f.AddSignals(t.Context(), []Signal{{App: "a", PeriodStart: hour(0)}}))
-		if err := f.DeleteApp(t.Context(), "a", proto.AppFromSpecs); !errors.Is(err, ErrSource) {
+		if err := f.DeleteApp(t.Context(), "a", proto.AppFromSpecs, 0); !errors.Is(err, ErrSource) {
 			t.Errorf("deleted from the specs: %v", err)
 		}
-		must(t, f.DeleteApp(t.Context(), "a", proto.AppFromAPI))
+		must(t, f.DeleteApp(t.Context(), "a", proto.AppFromAPI, 0))
 		for name, err := range map[string]error{
 			"app":    errOf(f.App(t.Context(), "a")),
-			"delete": f.DeleteApp(t.Context(), "a", proto.AppFromAPI),
+			"delete": f.DeleteApp(t.Context(), "a", proto.AppFromAPI, 0),
 			"pause":  f.PauseApp(t.Context(), "a", true),
 			"extra":  errOf(f.ExtraInstances(t.Context(), "a", []NewInstance{period("a", 0)}, true)),
-			"none":   f.DeleteApp(t.Context(), "x", proto.AppFromAPI),
+			"none":   f.DeleteApp(t.Context(), "x", proto.AppFromAPI, 0),
 		} {
 			if !errors.Is(err, ErrNotFound) {
 				t.Errorf("%s: %v, want ErrNotFound", name, err)
@@ -194,7 +194,7 @@ func TestPutManyApps(t *testing.T) {
 			puts = append(puts, p)
 		}
 		f.put(t, puts[3])
-		must(t, f.DeleteApp(t.Context(), puts[3].App.Name, proto.AppFromAPI))
+		must(t, f.DeleteApp(t.Context(), puts[3].App.Name, proto.AppFromAPI, 0))
 		elsewhere := puts[5]
 		elsewhere.Source = proto.AppFromSpecs
 		f.put(t, elsewhere)

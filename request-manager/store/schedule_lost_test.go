@@ -170,13 +170,13 @@ func TestLostAnswers(t *testing.T) {
 		lose()
 		lost("pause", f.PauseApp(ctx, "a", true))
 		lose()
-		lost("delete", f.DeleteApp(ctx, "a", proto.AppFromAPI))
+		lost("delete", f.DeleteApp(ctx, "a", proto.AppFromAPI, 0))
 		f.wantNumbers(t, "a", 4)
 		if n := f.count(t, "schedule_events"); n != 3 {
 			t.Errorf("%d events, want 3", n)
 		}
 		// What was not lost is still refused.
-		if err := f.DeleteApp(ctx, "a", proto.AppFromAPI); !errors.Is(err, ErrNotFound) {
+		if err := f.DeleteApp(ctx, "a", proto.AppFromAPI, 0); !errors.Is(err, ErrNotFound) {
 			t.Errorf("deleted twice: %v", err)
 		}
 	})

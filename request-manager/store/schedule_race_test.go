@@ -243,7 +243,7 @@ func TestNumbersWhileAllChangesAtOnce(t *testing.T) {
 				p.App.Args, p.First = proto.Values{"i": fmt.Sprint(i)}, next()
 				_, err := other.PutApp(t.Context(), p)
 				if i%5 == 4 {
-					err = errors.Join(err, fine(f.DeleteApp(t.Context(), "a", proto.AppFromAPI)))
+					err = errors.Join(err, fine(f.DeleteApp(t.Context(), "a", proto.AppFromAPI, 0)))
 				}
 				if i%3 == 2 {
 					err = errors.Join(err, fine(f.PauseApp(t.Context(), "a", true)), fine(other.PauseApp(t.Context(), "a", false)))

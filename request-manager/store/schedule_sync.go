@@ -10,7 +10,8 @@ import (
 )
 
 // PutApps is PutApp for many apps, and quick where they are new or as they were. Each
-// is stored by itself: the error joins those of the apps that could not be.
+// is stored by itself: the error joins those of the apps that could not be. Versions do
+// not count here.
 func (s *Store) PutApps(ctx context.Context, puts []AppPut) (changed int, err error) {
 	var errs []error
 	err = chunks(puts, func(puts []AppPut) error {
@@ -26,6 +27,7 @@ func (s *Store) PutApps(ctx context.Context, puts []AppPut) (changed int, err er
 			rest = append(rest, fresh...) // one by one says which one it is
 		}
 		for _, put := range rest {
+			put.Version = 0
 			did, err := s.PutApp(ctx, put)
 			if ctx.Err() != nil || errors.Is(err, ErrUnavailable) {
 				return err
@@ -100,6 +102,9 @@ func (s *Store) insertMany(ctx context.Context, puts []AppPut) error {
 			return err
 		}
 		if err := s.insertDepends(ctx, t, apps); err != nil {
+			return err
+		}
+		if err := t.countVersion(ctx, 0); err != nil {
 			return err
 		}
 		return t.insertFirst(ctx, puts)
