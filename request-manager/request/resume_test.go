@@ -90,14 +90,14 @@ func TestARefusedResumeIsSuspendedAgain(t *testing.T) {
 func TestRefusedResumesDoNotProlongTheTTL(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		m := w.manager()
+		m := w.manager(func(cfg *Config) { cfg.SuspendTTL = time.Minute })
 		w.run(m)
 		id := w.suspended(m, 1)[0]
 		w.answers(func(context.Context, sending) error { return errFull })
 		w.runner(m, "jr-1", "http://jr-1")
-		after(59 * time.Minute)
+		after(55 * time.Second)
 		w.want(id, proto.StateSuspended)
-		after(2 * time.Minute)
+		after(10 * time.Second)
 		w.want(id, proto.StateFail)
 	})
 }
