@@ -71,8 +71,12 @@ func (p *program) readApp(path string) (app proto.App, err error) {
 	}
 	strict := json.NewDecoder(bytes.NewReader(asJSON))
 	strict.DisallowUnknownFields()
-	if err := strict.Decode(&app); err != nil {
+	var input proto.AppInput
+	if err := strict.Decode(&input); err != nil {
 		return app, usageErrorf("%s: %s", path, appMistake(err))
+	}
+	if app, err = input.Definition(); err != nil {
+		return app, usageErrorf("%s: %w", path, err)
 	}
 	if app.Name == "" {
 		return app, usageErrorf("%s: name is missing", path)

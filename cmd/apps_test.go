@@ -40,6 +40,8 @@ var scheduleAnswers = map[string]string{
  "due": "2026-03-01T12:03:00Z", "why": "the clock is put forward"}]`,
 	"GET /blocked":   blockedJSON,
 	"GET /instances": `[` + lastJSON + `]`,
+	"GET /apps/counter/events": `[{"id": 5, "app": "counter", "kind": "skipped", "periodStart": "2026-03-01T09:00:00Z", "periodTo": "2026-03-01T11:00:00Z",
+ "count": 3, "reason": "missed", "at": "2026-03-01T12:00:00Z"}]`,
 	"GET /schedule/members": `[{"id": "rm/7/x", "host": "rm1", "pid": 7, "version": "v1", "startedAt": "2026-03-01T12:00:00Z", "heartbeatAt": "2026-03-01T12:01:59Z",
  "live": true, "shards": 40}, {"id": "rm/8/y", "host": "rm2", "pid": 8, "version": "", "startedAt": "2026-03-01T12:00:00Z", "heartbeatAt": "2026-03-01T12:00:10Z", "live": false, "shards": 0}]`,
 	"PUT /schedule/shards": "",
@@ -73,6 +75,7 @@ func TestVerbsShowRecurringWork(t *testing.T) {
 		{"blocked", []string{"PERIOD WAITS FOR DONE FIRST MISSING WHY", "2026-03-01-1100-counter adx 23/24 2026-03-01-1100-adx it FAILED",
 			"2026-03-01-1100-counter retarget 24/24 - -"}},
 		{"instances", []string{"INSTANCE STATE RUN HOST DUE STARTED FINISHED REQUEST REASON", "2026-03-01-1000-counter FAILED 1 db1"}},
+		{"events counter", []string{"ID AT EVENT FROM TO PERIODS REASON", "(2m ago) skipped", "(3h ago)", "(1h ago) 3 missed"}},
 		{"schedule next counter", []string{"INSTANCE DUE WHY", "(in 1m) the clock is put forward"}},
 		{"schedule members", []string{"rm/7/x rm1 7 live 40", "rm/8/y rm2 8 stale 0"}},
 		{"schedule shards 8", []string{"the apps are in 8 shards"}},
@@ -101,6 +104,11 @@ func TestWhatVerbsOfRecurringWorkAskFor(t *testing.T) {
 			`{"from":"2026-03-01T10:00:00Z","to":"2026-03-01T11:02:00Z","again":true,"force":true}`},
 		{"periods counter --since 2h --until 1h --limit 5", "GET /api/v1/apps/counter/periods?limit=5&since=2026-03-01T10%3A02%3A00Z&until=2026-03-01T11%3A02%3A00Z", ""},
 		{"schedule next counter -n 3", "GET /api/v1/apps/counter/next?n=3", ""},
+		{"schedule next counter --from 2026-03-08T00:00:00Z", "GET /api/v1/apps/counter/next?from=2026-03-08T00%3A00%3A00Z&n=10", ""},
+		{"blocked", "GET /api/v1/blocked", ""},
+		{"blocked --app counter --limit 3", "GET /api/v1/blocked?app=counter&limit=3", ""},
+		{"events counter", "GET /api/v1/apps/counter/events", ""},
+		{"events counter --after 7 --limit 3", "GET /api/v1/apps/counter/events?limit=3&since=7", ""},
 		{"schedule shards 8", "PUT /api/v1/schedule/shards", `{"shards":8}`},
 		{"instances --app counter --host db1 --state failed --state QUEUED --limit 7 --offset 3",
 			"GET /api/v1/instances?app=counter&host=db1&limit=7&offset=3&state=FAILED&state=QUEUED", ""},
@@ -166,6 +174,7 @@ func TestBadInputOfRecurringWork(t *testing.T) {
 		{"app put -", "name: [", "treadle: stdin: yaml: line 1:"},
 		{"app put -", "name: x\n---\nname: y", "treadle: stdin: expected one app, found another document"},
 		{"app put -", "name: x\nevery: 90", `treadle: stdin: expected a duration such as "30s"`},
+		{"app put -", "name: x\ntimeout: 0", "treadle: stdin: `timeout` must be more than 0; leave it out for none"},
 		{"app put -", "name: x\nhost: 7", "treadle: stdin: host: a number does not fit"},
 		{"app put /nope", "", "no such file"},
 		{"app run counter", "", "treadle: which periods? give --period, or --from and --to"},
@@ -175,6 +184,8 @@ func TestBadInputOfRecurringWork(t *testing.T) {
 		{"instances --limit 0 --offset 5", "", "treadle: --offset needs a --limit"},
 		{"periods counter --since soon", "", `treadle: --since: "soon" is neither a time`},
 		{"schedule shards many", "", `treadle: N must be a whole number from 1 on, not "many"`},
+		{"schedule next counter --from soon", "", `treadle: --from: "soon" is neither a time`},
+		{"events", "", "treadle: missing argument: the NAME of the app"},
 		{"schedule next counter -n 0", "", "treadle: --number must be from 1 to 1000"},
 		{"app show", "", "treadle: no request with that id"},
 	} {
@@ -214,6 +225,8 @@ apps:
 			t.Errorf("only the time in the gap has a reason: %s", l)
 		}
 	}
+	r = f.treadle(t, "schedule", "next", "nightly", "-n", "1", "--from", "2026-11-01T00:00:00Z", "--specs", dir)
+	has(t, "next times from then on", r.stdout, "2026-11-01-0230-nightly")
 	if r := f.treadle(t, "schedule", "next", "nigthly", "--specs", dir); r.code != 2 {
 		t.Errorf("exit code %d", r.code)
 	} else {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/treadle-run/treadle/proto"
 )
@@ -165,11 +164,7 @@ func (c *argCheck) unknown() {
 
 // message joins the mistakes; a hostile request can have very many.
 func (c *argCheck) message() string {
-	const most = 20
-	if more := len(c.mistakes) - most; more > 0 {
-		return strings.Join(c.mistakes[:most], "; ") + fmt.Sprintf("; and %d more", more)
-	}
-	return strings.Join(c.mistakes, "; ")
+	return proto.JoinNames(c.mistakes, "; ")
 }
 
 // appendTexts adds the text of x, and the texts inside if it is a list or an

@@ -160,6 +160,8 @@ func (c *appCheck) arg(seq *Sequence, name string, value any, own bool) {
 		}
 	case a.Secret:
 		bad("is secret: anyone who may see the app would see the value")
+	case value == nil:
+		bad("is null: give it a value, or leave it out")
 	default:
 		if _, err := a.accept(value); err != nil {
 			bad("%s", err)

@@ -53,7 +53,6 @@ func (c *appCheck) meantApp(name string) string {
 // dependents reports that apps which depend on this one ask for periods that it no
 // longer makes up.
 func (c *appCheck) dependents() {
-	const most = 10
 	found := 0
 	for _, name := range slices.Sorted(maps.Keys(c.others)) {
 		period, ok := c.others[name].Depends[c.app.Name]
@@ -64,10 +63,12 @@ func (c *appCheck) dependents() {
 		if wrong == "" {
 			continue
 		}
-		if found++; found > most {
-			return
+		if found++; found <= proto.MaxNames {
+			c.problem(c.whenField(), "app-period", "app %s depends on it: %s", quote(name), wrong)
 		}
-		c.problem(c.whenField(), "app-period", "app %s depends on it: %s", quote(name), wrong)
+	}
+	if more := found - proto.MaxNames; more > 0 {
+		c.problem(c.whenField(), "app-period", "so it is with %d more apps that depend on it", more)
 	}
 }
 

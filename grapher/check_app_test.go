@@ -86,6 +86,7 @@ var badApps = []badSpec{
 	{check: "app-args", app: "x", message: "arg `conf` of request `check` is unknown: the request takes `feed`, `depth`, `token`, `periodStart`", spec: apps("x:", "  every: 1m", "  request: check", "  args:", "    feed: a", "    conf: {} #!")},
 	{check: "app-args", app: "x", message: "arg `a` of request `bare` is unknown: the request takes no args", spec: app("  every: 1m", "  args: {a: 1} #!")},
 	{check: "app-args", app: "x", message: "arg `depth` of request `check` must be a whole number (int), not the string `2`", spec: apps("x:", "  every: 1m", "  request: check", "  args:", "    feed: a", "    depth: '2' #!")},
+	{check: "app-args", app: "x", message: "arg `feed` of request `check` is null: give it a value, or leave it out", spec: apps("x:", "  request: check", "  every: 1m", "  args:", "    feed: ~ #!")},
 	{check: "app-args", app: "x", message: "arg `fixed` of request `check` is static: it cannot be given", spec: apps("x:", "  every: 1m", "  request: check", "  args:", "    feed: a", "    fixed: y #!")},
 	{check: "app-args", app: "x", message: "arg `token` of request `check` is secret: anyone who may see the app would see the value", spec: apps("x:", "  every: 1m", "  request: check", "  args:", "    feed: a", "    token: s3cret #!")},
 

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/agnivade/levenshtein"
+
+	"github.com/treadle-run/treadle/proto"
 )
 
 // maxQuoted is the most bytes of a name or value that a message shows.
@@ -33,20 +35,13 @@ func plain(s string) string {
 	return s
 }
 
-func quoteAll(names []string) string {
-	const most = 12
-	var b strings.Builder
-	for i, name := range names {
-		if i == most {
-			b.WriteString(", ...")
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(quote(name))
+// quoteAll lists names: a few of them if there are many.
+func quoteAll(all []string) string {
+	quoted := make([]string, len(all))
+	for i, name := range all {
+		quoted[i] = quote(name)
 	}
-	return b.String()
+	return proto.Names(quoted)
 }
 
 // suggester finds what a misspelt name was meant to be. What it may compare is

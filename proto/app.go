@@ -67,6 +67,9 @@ type AppStatus struct {
 	Next    *Instance `json:"next,omitempty"`
 	Last    *Instance `json:"last,omitempty"`
 	Running int       `json:"running"`
+	// Problem says what is wrong with the app as things stand, such as an upstream app
+	// that is not there; "" if nothing is.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Where an app is declared.

@@ -44,6 +44,24 @@ func DecodeStrict(c echo.Context, dst any, limit int64) error {
 	if err := read(c, b, limit); err != nil {
 		return err
 	}
+	return unmarshalStrict(b, dst)
+}
+
+// DecodeNothing is DecodeStrict for a call that needs no body: it may have none, or an
+// empty object.
+func DecodeNothing(c echo.Context, limit int64) error {
+	b := getBuffer()
+	defer putBuffer(b)
+	if err := read(c, b, limit); err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(b.Bytes())) == 0 {
+		return nil
+	}
+	return unmarshalStrict(b, new(struct{}))
+}
+
+func unmarshalStrict(b *bytes.Buffer, dst any) error {
 	err := Unmarshal(b.Bytes(), dst)
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(b.Bytes(), &fields) != nil {

@@ -54,8 +54,12 @@ func (s *server) putApp(c echo.Context) error {
 	if err != nil {
 		return proto.Errorf(proto.CodeInvalid, "name: malformed in the path")
 	}
-	var app proto.App
-	if err := httpjson.DecodeStrict(c, &app, s.cfg.BodyLimit); err != nil {
+	var body proto.AppInput
+	if err := httpjson.DecodeStrict(c, &body, s.cfg.BodyLimit); err != nil {
+		return err
+	}
+	app, err := body.Definition()
+	if err != nil {
 		return err
 	}
 	if app.Name != "" && app.Name != name {
@@ -78,6 +82,9 @@ func (s *server) deleteApp(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := httpjson.DecodeNothing(c, s.cfg.BodyLimit); err != nil {
+		return err
+	}
 	if err := s.scheduler.DeleteApp(c.Request().Context(), name); err != nil {
 		return err
 	}
@@ -91,6 +98,9 @@ func (s *server) resumeApp(c echo.Context) error { return s.setPaused(c, false) 
 func (s *server) setPaused(c echo.Context, paused bool) error {
 	name, err := appName(c)
 	if err != nil {
+		return err
+	}
+	if err := httpjson.DecodeNothing(c, s.cfg.BodyLimit); err != nil {
 		return err
 	}
 	if err := s.scheduler.PauseApp(c.Request().Context(), name, paused); err != nil {
@@ -160,7 +170,11 @@ func (s *server) getNextTimes(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := parseQuery(c, "n")
+	q, err := parseQuery(c, "from", "n")
+	if err != nil {
+		return err
+	}
+	from, err := parseTime(q, "from")
 	if err != nil {
 		return err
 	}
@@ -171,7 +185,7 @@ func (s *server) getNextTimes(c echo.Context) error {
 	if n > maxNextTimes {
 		return proto.Errorf(proto.CodeInvalid, "n: at most %d, got %d", maxNextTimes, n)
 	}
-	times, err := s.scheduler.NextTimes(c.Request().Context(), name, int(n))
+	times, err := s.scheduler.NextTimes(c.Request().Context(), name, from, int(n))
 	return answerList(c, times, err)
 }
 

@@ -33,7 +33,9 @@ func TestAnswersOnRecurringWork(t *testing.T) {
 		{"GET", app, "", appJSON, appJSON},
 		{"PUT", app, `{"request":"count","every":"60s"}`, appJSON, appJSON},
 		{"DELETE", app, "", "", ""},
+		{"PUT", app, appJSON, appJSON, appJSON},
 		{"PUT", app + "/pause", "", "", ""},
+		{"PUT", app + "/pause", "{}", "", ""},
 		{"PUT", app + "/resume", "", "", ""},
 		{"POST", app + "/run", `{"period":"2026-01-02-0300-counter"}`,
 			`{"periods":[{"name":"2026-01-02-0300-counter","start":"2026-01-02T03:04:05.6789Z","made":false,"why":"it runs"}]}`, `{"periods":[]}`},
@@ -79,6 +81,13 @@ func TestBadInputOnRecurringWork(t *testing.T) {
 		{"number for a duration", "PUT", app, `{"request":"x","every":90}`, 400, `every: expected a duration such as "30s"`},
 		{"bad duration", "PUT", app, `{"request":"x","timeout":"soon"}`, 400, `timeout: "soon" is not a duration such as "30s"`},
 		{"text for an object", "PUT", app, `{"request":"x","depends":"feed"}`, 400, "depends: expected an object, got string"},
+		{"no timeout", "PUT", app, `{"request":"x","timeout":0}`, 400, "`timeout` must be more than 0; leave it out for none"},
+		{"no missedCap", "PUT", app, `{"request":"x","MISSEDCAP":0}`, 400, "`missedCap` must be more than 0; leave it out for none"},
+		{"every nothing", "PUT", app, `{"request":"x","every":"0s"}`, 400, "`every` must be more than 0; leave it out for none"},
+		{"field of a pause", "PUT", app + "/pause", `{"bogus":1}`, 400, "bogus: there is no such field"},
+		{"field of a resume", "PUT", app + "/resume", `{"paused":false}`, 400, "paused: there is no such field"},
+		{"field of a delete", "DELETE", app, `{"force":true}`, 400, "force: there is no such field"},
+		{"pause with a list", "PUT", app + "/pause", `[]`, 400, "the body: expected an object, got array"},
 		{"other name", "PUT", app, `{"name":"other","request":"x"}`, 400, `name: expected "counter" as in the path, or none, got "other"`},
 		{"malformed", "PUT", app, `{"request":`, 400, "malformed JSON: the body ends in the middle, after 11 bytes"},
 		{"list", "PUT", app, `[]`, 400, "the body: expected an object, got array"},
@@ -164,14 +173,20 @@ func TestClientOfRecurringWork(t *testing.T) {
 	if diff := cmp.Diff([]any{"counter", created, started, 3}, f.last()); diff != "" {
 		t.Errorf("periods: the engine got (-want +got):\n%s", diff)
 	}
-	if n, err := c.NextTimes(ctx, "counter", 5); err != nil || len(n) != 1 || n[0].Why != "gap" {
+	if n, err := c.NextTimes(ctx, "counter", started, 5); err != nil || len(n) != 1 || n[0].Why != "gap" {
 		t.Errorf("next times %+v, %v", n, err)
+	}
+	if diff := cmp.Diff([]any{"counter", started, 5}, f.last()); diff != "" {
+		t.Errorf("next times: the engine got (-want +got):\n%s", diff)
 	}
 	if e, err := c.AppEvents(ctx, "counter", 4, 9); err != nil || len(e) != 1 || e[0].ID != 5 {
 		t.Errorf("events %+v, %v", e, err)
 	}
-	if b, err := c.Blocked(ctx); err != nil || len(b) != 1 || b[0].On[0].Done != 23 {
+	if b, err := c.Blocked(ctx, "counter", 9); err != nil || len(b) != 1 || b[0].On[0].Done != 23 {
 		t.Errorf("blocked %+v, %v", b, err)
+	}
+	if diff := cmp.Diff([]any{"blocked", "counter", 9}, f.last()); diff != "" {
+		t.Errorf("blocked: the engine got (-want +got):\n%s", diff)
 	}
 	if h, err := c.HostInstances(ctx, "db/1"); err != nil || len(h) != 1 || h[0].State != proto.HostPending || f.last()[0] != "db/1" {
 		t.Errorf("of a host: %+v, %v; asked for %v", h, err, f.last())

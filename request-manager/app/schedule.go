@@ -2,7 +2,6 @@ package app
 
 import (
 	"os"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,10 +24,7 @@ func newEngine(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, man
 		apps[i] = a.App
 	}
 	return schedule.New(schedule.Config{
-		Check: func(app proto.App, others map[string]proto.App) error {
-			return badApp(specs.CheckApp(app, others))
-		},
-		SpecApps: apps,
+		Check: checkApp(specs, cfg), SpecApps: apps,
 		Store:    db, Hook: schedule.NewRequestHook(manager), Logger: deps.Logger, Registry: metrics,
 		Node: proto.Node{ID: member, Host: host, PID: os.Getpid(), Version: deps.Version},
 		Poll: cfg.Schedule.Poll, Heartbeat: cfg.Schedule.Heartbeat, StaleAfter: cfg.Schedule.StaleAfter,
@@ -42,6 +38,17 @@ func NextTimes(app proto.App, now time.Time, n int) ([]proto.NextTime, error) {
 	return schedule.Preview(app, now, n)
 }
 
+// checkApp returns the check of apps that come over the API: what lint holds those of
+// the specs to, and what the configuration allows.
+func checkApp(specs *grapher.Specs, cfg Config) func(proto.App, map[string]proto.App) error {
+	return func(app proto.App, others map[string]proto.App) error {
+		if err := checkArgsSize(app, cfg.Limits.Args); err != nil {
+			return err
+		}
+		return badApp(specs.CheckApp(app, others))
+	}
+}
+
 // badApp says what is wrong with an app that came over the API; nil if nothing is.
 func badApp(problems []grapher.AppProblem) error {
 	if len(problems) == 0 {
@@ -51,5 +58,17 @@ func badApp(problems []grapher.AppProblem) error {
 	for i, p := range problems {
 		messages[i] = p.Message
 	}
-	return proto.Errorf(proto.CodeInvalid, "%s", strings.Join(messages, "; "))
+	return proto.Errorf(proto.CodeInvalid, "%s", proto.JoinNames(messages, "; "))
+}
+
+// checkArgsSize refuses args that each request of the app would be refused for.
+func checkArgsSize(app proto.App, most int) error {
+	b, err := app.Args.MarshalJSON()
+	if err != nil {
+		return proto.Errorf(proto.CodeInvalid, "args: %v", err)
+	}
+	if len(b) > most {
+		return proto.Errorf(proto.CodeTooLarge, "args have %d bytes of JSON; at most %d are allowed (limits.args)", len(b), most)
+	}
+	return nil
 }
