@@ -43,51 +43,24 @@ func (j *Job) need(o calendar.Occurrence) (from time.Time, last calendar.Occurre
 // does not hold it back. If all of them are newer, the period is one that was run
 // later: then all of it must be done of each.
 func (e *Engine) complete(ctx context.Context, j *Job, o calendar.Occurrence) (bool, error) {
-	ups, err := e.upstreams(ctx, j)
-	if err != nil || len(ups) < len(j.App.Depends) {
+	s, err := e.startsOf(ctx, j)
+	if err != nil || len(s.missing(j.App)) > 0 {
 		return false, err
 	}
-	needed := false
-	for _, up := range ups {
-		from, last, ok := up.need(o)
-		if !ok {
-			continue
+	for _, s := range []*starts{s, s.everything()} {
+		some := false
+		for _, name := range slices.Sorted(maps.Keys(j.App.Depends)) {
+			done, needed, err := e.doneAll(ctx, s, s.jobs[name], o.Start, o.End)
+			if err != nil || needed && !done {
+				return false, err
+			}
+			some = some || needed
 		}
-		needed = true
-		if done, err := e.doneAll(ctx, up, from, o.End, last.Start); err != nil || !done {
-			return false, err
-		}
-	}
-	if needed {
-		return true, nil
-	}
-	for _, up := range ups {
-		last, ok := up.cal.AtOrBefore(o.End.Add(-time.Nanosecond))
-		if !ok || last.Start.Before(o.Start) {
-			continue
-		}
-		needed = true
-		if done, err := e.doneAll(ctx, up, o.Start, o.End, last.Start); err != nil || !done {
-			return false, err
+		if some {
+			return true, nil
 		}
 	}
-	return needed, nil
-}
-
-// doneAll reports whether all occurrences of an app in [from, to) have SUCCEEDED, of
-// which the last one starts at last.
-func (e *Engine) doneAll(ctx context.Context, up *Job, from, to, last time.Time) (bool, error) {
-	// Most often it is the last one that is missing.
-	done, err := e.store.Succeeded(ctx, up.App.Name, last)
-	if err != nil || !done {
-		return false, err
-	}
-	want := up.cal.Count(from, to, maxExpected)
-	if want <= 1 {
-		return true, nil
-	}
-	n, err := e.store.SucceededCount(ctx, up.App.Name, from, to)
-	return n >= want, err
+	return false, nil
 }
 
 // lastDue is when a period of a job can start at the earliest: when the last instance

@@ -64,6 +64,24 @@ func (s *Store) SucceededCount(ctx context.Context, app string, from, to time.Ti
 	return n, err
 }
 
+// SucceededStarts returns the starts of these periods, at most limit, in order.
+func (s *Store) SucceededStarts(ctx context.Context, app string, from, to time.Time, limit int) ([]time.Time, error) {
+	var out []time.Time
+	err := s.do(ctx, "periods of app "+app, func(ctx context.Context, _ int) error {
+		out = nil
+		return s.q("SELECT DISTINCT period_start FROM schedule_archive"+s.dialect.useIndex("schedule_archive_period")+
+			" WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ? ORDER BY period_start LIMIT ?",
+			app, from.UnixMicro(), to.UnixMicro(), proto.InstanceSucceeded, limit).
+			rows(ctx, s.read, func(scan func(...any) error) error {
+				var start int64
+				err := scan(&start)
+				out = append(out, fromMicros(start))
+				return err
+			})
+	})
+	return out, err
+}
+
 // Succeeded reports whether an instance of the app's period that starts then has
 // SUCCEEDED.
 func (s *Store) Succeeded(ctx context.Context, app string, start time.Time) (bool, error) {
