@@ -23,7 +23,11 @@ func (w *work) finish(ctx context.Context, state proto.InstanceState, reason str
 		var gone *skipped
 		now := e.clock.now()
 		if w.in.Recurring && w.job.makesNext() {
-			f.Next, gone = w.job.next(&w.in, state == proto.InstanceFailed, now)
+			skips, err := e.skipsSince(ctx, w.job, w.in.PeriodStart, now)
+			if err != nil {
+				return err
+			}
+			f.Next, gone = w.job.next(&w.in, state == proto.InstanceFailed, now, skips)
 			f.Events = gone.events(w.in.App)
 		}
 		if state == proto.InstanceFailed {

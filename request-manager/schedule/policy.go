@@ -21,6 +21,7 @@ const (
 	reasonQueued = "was due while an earlier instance ran"
 	reasonSlot   = "waits for instance "
 	reasonDelay  = "waits since the last instance failed"
+	reasonMissed = "was missed: runs later than it was due"
 )
 
 // skipped are periods that do not run, one after the other.
@@ -56,7 +57,9 @@ func (j *Job) skip(from, to time.Time, why string) *skipped {
 // A period is missed if the next one is due too when it is looked at, or if it is
 // overdue because nothing looked. One that was held, for its host or because another
 // one ran, has a reason, and is not missed as long as it is the newest.
-func (j *Job) atStart(in *proto.Instance, now time.Time) (*calendar.Occurrence, *skipped) {
+//
+// skips are the periods that are skipped already, of an app that catches up.
+func (j *Job) atStart(in *proto.Instance, now time.Time, skips skips) (*calendar.Occurrence, *skipped) {
 	newest, ok := j.newest(now)
 	if !ok || !newest.Start.After(in.PeriodStart) {
 		late := now.Sub(in.Due) > missedAfter && in.Reason == ""
@@ -68,7 +71,7 @@ func (j *Job) atStart(in *proto.Instance, now time.Time) (*calendar.Occurrence, 
 	queued := j.overlap() == overlapQueue && (in.Reason == reasonQueued || strings.HasPrefix(in.Reason, reasonSlot))
 	switch {
 	case queued, j.missed() == missedAll:
-		return j.keepNewest(in, newest)
+		return j.keepNewest(in, newest, skips)
 	case j.missed() == missedNone && now.Sub(j.due(newest.Start)) > missedAfter:
 		return j.leave(in, newest.Start, now)
 	}
@@ -85,40 +88,61 @@ func (j *Job) leave(in *proto.Instance, last, now time.Time) (*calendar.Occurren
 }
 
 // keepNewest skips all but the newest of the periods that passed.
-func (j *Job) keepNewest(in *proto.Instance, newest calendar.Occurrence) (*calendar.Occurrence, *skipped) {
+func (j *Job) keepNewest(in *proto.Instance, newest calendar.Occurrence, skips skips) (*calendar.Occurrence, *skipped) {
 	most := j.most()
-	if j.cal.Count(in.PeriodStart, newest.Start.Add(1), most+1) <= most {
+	all := j.cal.Count(in.PeriodStart, newest.Start.Add(1), maxCounted)
+	if all-skips.count(j, in.PeriodStart, newest.Start.Add(1)) <= most {
 		return nil, nil
 	}
-	oldest := newest
-	for range most - 1 {
-		o, ok := j.before(oldest)
-		if !ok || !o.Start.After(in.PeriodStart) {
-			break
+	oldest, kept := newest, 0
+	for o, ok := newest, true; ok && kept < most && o.Start.After(in.PeriodStart); o, ok = j.before(o) {
+		if _, gone := skips.cover(o); !gone {
+			oldest = o
+			kept++
 		}
-		oldest = o
 	}
-	return &oldest, j.skip(in.PeriodStart, oldest.Start, "missed: more than are run later")
+	s := j.skip(in.PeriodStart, oldest.Start, "missed: more than are run later")
+	if s != nil {
+		s.count -= skips.count(j, in.PeriodStart, oldest.Start)
+	}
+	return &oldest, s
 }
 
 // next returns the recurring instance that comes after one that ends now, and what
-// is skipped by that; nil if none comes.
-func (j *Job) next(in *proto.Instance, failed bool, now time.Time) (*store.NewInstance, *skipped) {
+// is skipped by that; nil if none comes. skips are as for atStart.
+//
+// With overlap skip, what became due while the one that ends ran is skipped. What was
+// due before that was missed, not overlapped: it runs if missed ones do.
+func (j *Job) next(in *proto.Instance, failed bool, now time.Time, skips skips) (*store.NewInstance, *skipped) {
 	following, ok := j.cal.Next(in.PeriodStart)
 	if !ok {
 		return nil, nil
 	}
-	o := following
+	o, why := following, reasonQueued
 	var gone *skipped
 	if j.overlap() == overlapSkip && !j.due(o.Start).After(now) {
-		if o, ok = j.first(now); !ok {
+		first, comes := j.first(now)
+		from := following
+		if owed, ok := j.owed(in, following, skips); ok {
+			o, why, comes = owed, reasonMissed, true
+		} else {
+			o = first
+		}
+		if j.catchesUp() && in.StartedAt != nil {
+			if begun, ok := j.first(*in.StartedAt); ok && begun.Start.After(from.Start) {
+				from = begun
+			}
+		}
+		if !comes {
 			return nil, nil
 		}
-		gone = j.skip(following.Start, o.Start, "overlap: an earlier instance ran")
+		if !first.Start.IsZero() && from.Start.Before(first.Start) {
+			gone = j.skip(from.Start, first.Start, "overlap: an earlier instance ran")
+		}
 	}
 	n := j.instance(o)
 	if !n.Due.After(now) {
-		n.Reason = reasonQueued
+		n.Reason = why
 	}
 	if delay := time.Duration(j.App.FailureDelay); failed && delay > 0 && now.Add(delay).After(n.Due) {
 		n.FetchAt, n.Reason = now.Add(delay), reasonDelay

@@ -33,6 +33,7 @@ func TestThousandMissedMinutes(t *testing.T) {
 		{"all", minutely(func(a *proto.App) { a.Missed, a.Overlap = missedAll, overlapQueue }), 100, "2000-01-01-1503-tick", 900},
 		{"all, capped", minutely(func(a *proto.App) { a.Missed, a.MissedCap, a.Overlap = missedAll, 7, overlapQueue }), 7, "2000-01-01-1636-tick", 993},
 		{"all, overlap allowed", minutely(func(a *proto.App) { a.Missed, a.Overlap = missedAll, overlapAllow }), 100, "2000-01-01-1503-tick", 900},
+		{"all, overlap skipped", minutely(func(a *proto.App) { a.Missed = missedAll }), 100, "2000-01-01-1503-tick", 900},
 		{"a calendar period", proto.App{Name: "tick", Request: "tick", Starts: "minutely"}, 100, "2000-01-01-1503-tick", 900},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

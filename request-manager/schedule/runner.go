@@ -104,12 +104,16 @@ func (r *Runner) hold(ctx context.Context, in proto.Instance, reason string, aft
 // run any more.
 func (r *Runner) applyPolicy(ctx context.Context, job *Job, in *proto.Instance) error {
 	now := r.e.clock.now()
-	to, gone := job.atStart(in, now)
+	skips, err := r.e.skipsSince(ctx, job, in.PeriodStart, now)
+	if err != nil {
+		return err
+	}
+	to, gone := job.atStart(in, now, skips)
 	if to == nil {
 		return nil
 	}
 	n := job.instance(*to)
-	err := r.e.store.RescheduleInstance(ctx, in.InstanceSpecifier, job.Generation, *n, gone.events(in.App))
+	err = r.e.store.RescheduleInstance(ctx, in.InstanceSpecifier, job.Generation, *n, gone.events(in.App))
 	if err != nil {
 		return err
 	}
@@ -134,7 +138,7 @@ func (r *Runner) claim(ctx context.Context, job *Job, in proto.Instance) (proto.
 		Slot: fresh && job.overlap() != overlapAllow, TimeoutAfter: time.Duration(job.App.Timeout),
 	}
 	if fresh && in.Recurring && job.makesNext() && job.overlap() == overlapAllow {
-		c.Next, _ = job.next(&in, false, r.e.clock.now())
+		c.Next, _ = job.next(&in, false, r.e.clock.now(), nil)
 	}
 	stolen := in.Member != "" && in.Member != id
 	if stolen {
