@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,9 @@ that failed, were skipped, or lie before the app was made run; those that have
 SUCCEEDED only with --again. Each is an instance of its own, and what depends on it goes
 on when it has SUCCEEDED.
 
-A period is written as its instance is called, or as a time that lies in it.`
+A period is written as its instance is called, or as a time that lies in it: such as
+2011-01-02T13:00:00Z, 2011-01-02 in the zone of this machine, or an age such as 2h. The exit
+code is 1 if none runs; the last column says why.`
 
 func (p *program) appRunVerb() *cobra.Command {
 	var r proto.RunPeriods
@@ -37,10 +40,16 @@ func (p *program) appRunVerb() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			made := slices.ContainsFunc(answer.Periods, func(r proto.RunPeriod) bool { return r.Made })
 			if p.json() {
-				return p.printJSON(answer)
+				err = p.printJSON(answer)
+			} else {
+				err = p.ran(answer)
 			}
-			return p.ran(answer)
+			if err == nil && !made {
+				return silentExit(exitFailed)
+			}
+			return err
 		},
 	}
 	c.Flags().StringVar(&r.Period, "period", "", "the one period to run")

@@ -2,6 +2,9 @@ package cmd
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -231,5 +234,38 @@ apps:
 		t.Errorf("exit code %d", r.code)
 	} else {
 		has(t, "stderr", r.stderr, "did you mean nightly?")
+	}
+}
+
+func TestExitCodeOfAppRun(t *testing.T) {
+	t.Parallel()
+	const line = `{"name": "2026-03-01-1%d00-counter", "start": "2026-03-01T1%[1]d:00:00Z", "made": %t, "why": "it runs"}`
+	for _, tt := range []struct {
+		name string
+		made []bool
+		want int
+	}{
+		{"all", []bool{true, true}, 0},
+		{"some", []bool{false, true}, 0},
+		{"none", []bool{false, false}, 1},
+		{"no period", nil, 1},
+	} {
+		var lines []string
+		for i, made := range tt.made {
+			lines = append(lines, fmt.Sprintf(line, i, made))
+		}
+		for _, format := range []string{"text", "json"} {
+			answer := `{"periods": [` + strings.Join(lines, ",") + `]}`
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) }))
+			t.Cleanup(s.Close)
+			f := &fake{Server: s}
+			r := f.treadle(t, "app", "run", "counter", "--from", "2026-03-01", "--to", "1h", "--output", format)
+			if r.code != tt.want {
+				t.Errorf("%s, %s: exit code %d, want %d: %s", tt.name, format, r.code, tt.want, r.stderr)
+			}
+			if want := "it runs"; len(tt.made) > 0 && !strings.Contains(r.stdout, want) {
+				t.Errorf("%s, %s: no %q in\n%s", tt.name, format, want, r.stdout)
+			}
+		}
 	}
 }

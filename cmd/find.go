@@ -103,20 +103,10 @@ func (p *program) timeFlag(name, s string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	if d, ok := parseAge(s); ok {
+	if d, err := proto.ParseAge(s); err == nil {
 		return p.now().Add(-d).UTC(), nil
 	}
 	return time.Time{}, usageErrorf("%s: %q is neither a time such as 2026-03-01T12:00:00Z nor an age such as 2h or 7d", name, s)
-}
-
-// parseAge reads a Go duration, or a number of days such as 7d.
-func parseAge(s string) (time.Duration, bool) {
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		d, err := time.ParseDuration(days + "h")
-		return 24 * d, err == nil && d >= 0
-	}
-	d, err := time.ParseDuration(s)
-	return d, err == nil && d >= 0
 }
 
 func (p *program) found(list []proto.Request, f proto.RequestFilter) error {

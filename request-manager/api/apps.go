@@ -109,7 +109,8 @@ func (s *server) setPaused(c echo.Context, paused bool) error {
 	return httpjson.Empty(c)
 }
 
-// runApp makes instances of one period, or of a range of them.
+// runApp makes instances of one period, or of a range of them. That one period cannot
+// run is an error; of a range the answer says it of each.
 func (s *server) runApp(c echo.Context) error {
 	name, err := appName(c)
 	if err != nil {
@@ -130,6 +131,10 @@ func (s *server) runApp(c echo.Context) error {
 	answer, err := s.scheduler.RunPeriods(c.Request().Context(), name, r)
 	if err != nil {
 		return err
+	}
+	if r.Period != "" && len(answer.Periods) == 1 && !answer.Periods[0].Made {
+		p := answer.Periods[0]
+		return proto.Errorf(proto.CodeConflict, "period %s does not run: %s", p.Name, p.Why)
 	}
 	if answer.Periods == nil {
 		answer.Periods = []proto.RunPeriod{}

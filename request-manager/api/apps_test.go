@@ -37,7 +37,7 @@ func TestAnswersOnRecurringWork(t *testing.T) {
 		{"PUT", app + "/pause", "", "", ""},
 		{"PUT", app + "/pause", "{}", "", ""},
 		{"PUT", app + "/resume", "", "", ""},
-		{"POST", app + "/run", `{"period":"2026-01-02-0300-counter"}`,
+		{"POST", app + "/run", `{"from":"2026-01-02-0300-counter","to":"2026-01-03"}`,
 			`{"periods":[{"name":"2026-01-02-0300-counter","start":"2026-01-02T03:04:05.6789Z","made":false,"why":"it runs"}]}`, `{"periods":[]}`},
 		{"GET", app + "/periods", "", `[{"app":"counter","name":"2026-01-02-0300-counter",` + periodJSON +
 			`,"state":"waiting","startedAt":null,"finishedAt":null,"late":false,"waits":["feed"]}]`, "[]"},
@@ -205,5 +205,18 @@ func TestZeroFiltersAskForDefaults(t *testing.T) {
 	}
 	if diff := cmp.Diff([]any{"counter", time.Time{}, time.Time{}, 0}, f.last()); diff != "" {
 		t.Errorf("the engine got (-want +got):\n%s", diff)
+	}
+}
+
+// TestOnePeriodThatDoesNotRun tells it from a range, whose answer says it of each.
+func TestOnePeriodThatDoesNotRun(t *testing.T) {
+	t.Parallel()
+	const path = "/api/v1/apps/counter/run"
+	w := ask(t, &fakeScheduler{}, "POST", path, `{"period":"2026-01-02-0300-counter"}`)
+	if want := "period 2026-01-02-0300-counter does not run: it runs"; w.Code != 409 || !strings.Contains(w.Body.String(), want) {
+		t.Errorf("one period: %d %s, want 409 and %q", w.Code, w.Body, want)
+	}
+	if w := ask(t, &fakeScheduler{}, "POST", path, `{"from":"2026-01-02","to":"2026-01-03"}`); w.Code != 200 {
+		t.Errorf("a range: %d %s", w.Code, w.Body)
 	}
 }

@@ -25,7 +25,7 @@ func newEngine(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, man
 	}
 	return schedule.New(schedule.Config{
 		Check: checkApp(specs, cfg), SpecApps: apps,
-		Store:    db, Hook: schedule.NewRequestHook(manager), Logger: deps.Logger, Registry: metrics,
+		Store: db, Hook: schedule.NewRequestHook(manager), Logger: deps.Logger, Registry: metrics,
 		Node: proto.Node{ID: member, Host: host, PID: os.Getpid(), Version: deps.Version},
 		Poll: cfg.Schedule.Poll, Heartbeat: cfg.Schedule.Heartbeat, StaleAfter: cfg.Schedule.StaleAfter,
 		Workers: cfg.Schedule.Workers, Keep: cfg.Schedule.Keep,

@@ -89,14 +89,14 @@ func (j *Job) asked(r proto.RunPeriods, now time.Time) ([]calendar.Occurrence, e
 		return nil, proto.Errorf(proto.CodeInvalid, "expected `period`, or `from` and `to`")
 	}
 	if r.Period != "" {
-		o, err := j.parsePeriod("period", r.Period)
+		o, err := j.parsePeriod("period", r.Period, now)
 		return []calendar.Occurrence{o}, err
 	}
-	from, err := j.parsePeriod("from", r.From)
+	from, err := j.parsePeriod("from", r.From, now)
 	if err != nil {
 		return nil, err
 	}
-	to, err := j.parseTime("to", r.To)
+	to, err := j.parseTime("to", r.To, now)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +117,8 @@ func (j *Job) asked(r proto.RunPeriods, now time.Time) ([]calendar.Occurrence, e
 }
 
 // parsePeriod finds the period that a time is in, or that a name names.
-func (j *Job) parsePeriod(field, s string) (calendar.Occurrence, error) {
-	t, err := j.parseTime(field, s)
+func (j *Job) parsePeriod(field, s string, now time.Time) (calendar.Occurrence, error) {
+	t, err := j.parseTime(field, s, now)
 	if err != nil {
 		return calendar.Occurrence{}, err
 	}
@@ -129,11 +129,19 @@ func (j *Job) parsePeriod(field, s string) (calendar.Occurrence, error) {
 	return o, nil
 }
 
-// parseTime reads a time, or the name of an instance: then it is the start of its
-// period.
-func (j *Job) parseTime(field, s string) (time.Time, error) {
+// parseTime reads a time, an age, or the name of an instance: then it is the start of
+// its period. Times without an offset are in the zone of the app.
+func (j *Job) parseTime(field, s string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t.UTC(), nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, s, j.cal.Location()); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	if age, err := proto.ParseAge(s); err == nil {
+		return now.Add(-age), nil
 	}
 	clock, isName := strings.CutSuffix(s, "-"+j.App.Name)
 	if !isName {
@@ -160,6 +168,6 @@ func (j *Job) parseTime(field, s string) (time.Time, error) {
 }
 
 func (j *Job) errPeriod(field, s string) error {
-	return proto.Errorf(proto.CodeInvalid, "`%s`: %q is neither a time such as 2026-03-01T13:00:00Z nor the name of a period of app %s such as 2026-03-01-1300-%s",
+	return proto.Errorf(proto.CodeInvalid, "`%s`: %q is neither a time such as 2026-03-01T13:00:00Z or 2026-03-01, nor an age such as 2h or 7d, nor the name of a period of app %s such as 2026-03-01-1300-%s",
 		field, s, j.App.Name, j.App.Name)
 }
