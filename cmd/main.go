@@ -132,7 +132,7 @@ func (p *program) root() *cobra.Command {
 	)
 	p.addGroup(root, groupUse, p.startVerb(), p.statusVerb(), p.infoVerb(), p.logVerb(), p.stopVerb(), p.watchVerb(),
 		p.findVerb(), p.psVerb(), p.runningVerb(), p.requestsVerb())
-	p.addGroup(root, groupApps, p.appsVerb(), p.appVerb(), p.periodsVerb(), p.blockedVerb(), p.instancesVerb(), p.scheduleVerb())
+	p.addGroup(root, groupApps, p.appsVerb(), p.appVerb(), p.periodsVerb(), p.blockedVerb(), p.instancesVerb(), p.eventsVerb(), p.scheduleVerb())
 	p.addGroup(root, groupSpecs, p.lintVerb(), p.graphVerb())
 	p.addGroup(root, groupServe, p.devVerb(), p.requestManagerVerb(), p.jobRunnerVerb(), p.migrateVerb(), p.checkVerb(),
 		p.runnersVerb(), p.drainVerb(), p.tortureVerb())

@@ -64,6 +64,9 @@ func (p *program) periods(list []proto.Period) error {
 	return t.flush()
 }
 
+// maxWhy bounds a reason in a table, in characters. It may end with a command to run.
+const maxWhy = 400
+
 // periodWhy gathers all that there is to say of a period.
 func periodWhy(x proto.Period) string {
 	var parts []string
@@ -75,23 +78,27 @@ func periodWhy(x proto.Period) string {
 	}
 	for _, s := range []string{x.Reason, x.Why} {
 		if s != "" {
-			parts = append(parts, short(s, 120))
+			parts = append(parts, short(s, maxWhy))
 		}
 	}
 	return strings.Join(parts, "; ")
 }
 
 func (p *program) blockedVerb() *cobra.Command {
-	return p.clientVerb(&cobra.Command{
+	var app string
+	var limit uint
+	c := &cobra.Command{
 		Use:   "blocked",
 		Short: "List the periods that wait for other apps: what waits for what",
-		Args:  takes(0, 0, ""),
+		Example: `  treadle blocked
+  treadle blocked --app counter --limit 10`,
+		Args: takes(0, 0, ""),
 		RunE: func(c *cobra.Command, _ []string) error {
 			api, err := p.client()
 			if err != nil {
 				return err
 			}
-			list, err := api.Blocked(c.Context())
+			list, err := api.Blocked(c.Context(), app, limit)
 			if err != nil {
 				return err
 			}
@@ -100,7 +107,10 @@ func (p *program) blockedVerb() *cobra.Command {
 			}
 			return p.blocked(list)
 		},
-	})
+	}
+	c.Flags().StringVar(&app, "app", "", "name of the app whose periods wait")
+	c.Flags().UintVar(&limit, "limit", 0, "most periods to list; 0 is 1,000")
+	return p.clientVerb(c)
 }
 
 func (p *program) blocked(list []proto.Blocked) error {
@@ -111,7 +121,7 @@ func (p *program) blocked(list []proto.Blocked) error {
 	t := newTable(p.stdout, "PERIOD", "WAITS FOR", "DONE", "FIRST MISSING", "WHY")
 	for _, b := range list {
 		for _, on := range b.On {
-			t.row(b.Name, on.App, fmt.Sprintf("%d/%d", on.Done, on.Expected), orDash(on.First), orDash(short(on.Why, 120)))
+			t.row(b.Name, on.App, fmt.Sprintf("%d/%d", on.Done, on.Expected), orDash(on.First), orDash(short(on.Why, maxWhy)))
 		}
 	}
 	return t.flush()

@@ -10,6 +10,7 @@ import (
 // scheduleNextFlags are the flags of the verb schedule next.
 type scheduleNextFlags struct {
 	n     uint
+	from  string
 	specs string
 }
 
@@ -22,6 +23,7 @@ func (p *program) scheduleNextVerb() *cobra.Command {
 that is put forward or back. With --specs the app is read from a directory of specs,
 and no Request Manager is asked.`,
 		Example: `  treadle schedule next nightly
+  treadle schedule next nightly --from 2027-03-01 -n 60
   treadle schedule next nightly -n 400 --specs specs`,
 		Args: takes(1, 1, "the NAME of the app; treadle apps lists them"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -36,6 +38,7 @@ and no Request Manager is asked.`,
 		},
 	}
 	c.Flags().UintVarP(&f.n, "number", "n", 10, "how many times")
+	c.Flags().StringVar(&f.from, "from", "", "times after this one; now, if it is not given")
 	c.Flags().StringVar(&f.specs, "specs", "", "`directory` with specs to read the app from")
 	return p.clientVerb(c)
 }
@@ -47,18 +50,25 @@ func (p *program) nextTimes(c *cobra.Command, name string, f scheduleNextFlags) 
 	if f.n == 0 || f.n > maxNextTimes {
 		return nil, usageErrorf("--number must be from 1 to %d", maxNextTimes)
 	}
+	from, err := p.timeFlag("--from", f.from)
+	if err != nil {
+		return nil, err
+	}
 	if f.specs != "" {
 		a, err := p.appOfSpecs(name, f.specs)
 		if err != nil {
 			return nil, err
 		}
-		return app.NextTimes(a, p.now(), int(f.n))
+		if from.IsZero() {
+			from = p.now()
+		}
+		return app.NextTimes(a, from, int(f.n))
 	}
 	api, err := p.client()
 	if err != nil {
 		return nil, err
 	}
-	return api.NextTimes(c.Context(), name, f.n)
+	return api.NextTimes(c.Context(), name, from, f.n)
 }
 
 // appOfSpecs reads one app out of a directory of specs.

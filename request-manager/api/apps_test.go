@@ -106,7 +106,7 @@ func TestBadInputOnRecurringWork(t *testing.T) {
 		{"state of instances", "GET", "/api/v1/instances?state=COMPLETE", "", 400, `state: expected QUEUED, RUNNING, TO_UNDO, UNDOING, SUCCEEDED or FAILED, got "COMPLETE"`},
 		{"offset alone", "GET", "/api/v1/instances?offset=5", "", 400, "offset: needs a limit"},
 		{"app twice", "GET", "/api/v1/instances?app=a&app=b", "", 400, "app: given 2 times, expected once"},
-		{"query of blocked", "GET", "/api/v1/blocked?app=x", "", 400, `unknown query key "app": none is known here`},
+		{"query of blocked", "GET", "/api/v1/blocked?ap=x", "", 400, `unknown query key "ap": expected one of app, limit`},
 		{"no shards", "PUT", "/api/v1/schedule/shards", `{"shards":0}`, 400, "shards: expected a whole number from 1 to 1024"},
 		{"shards missing", "PUT", "/api/v1/schedule/shards", `{}`, 400, "shards: expected a whole number from 1 to 1024"},
 		{"half a shard", "PUT", "/api/v1/schedule/shards", `{"shards":1.5}`, 400, "shards: expected a number in the range of int, got number 1.5"},

@@ -94,17 +94,17 @@ func (f *fakeScheduler) Periods(_ context.Context, name string, since, until tim
 		State: proto.PeriodWaiting, Waits: []string{"feed"}}), f.note(name, since, until, limit)
 }
 
-func (f *fakeScheduler) NextTimes(_ context.Context, name string, n int) ([]proto.NextTime, error) {
-	return listOf(f, proto.NextTime{Name: "2026-01-02-0300-counter", Start: created, End: started, Due: created, Why: "gap"}), f.note(name, n)
+func (f *fakeScheduler) NextTimes(_ context.Context, name string, from time.Time, n int) ([]proto.NextTime, error) {
+	return listOf(f, proto.NextTime{Name: "2026-01-02-0300-counter", Start: created, End: started, Due: created, Why: "gap"}), f.note(name, from, n)
 }
 
 func (f *fakeScheduler) Events(_ context.Context, name string, since uint64, limit int) ([]proto.AppEvent, error) {
 	return listOf(f, proto.AppEvent{ID: 5, App: "counter", Kind: proto.AppLate, PeriodStart: created, At: started}), f.note(name, since, limit)
 }
 
-func (f *fakeScheduler) Blocked(context.Context) ([]proto.Blocked, error) {
+func (f *fakeScheduler) Blocked(_ context.Context, name string, limit int) ([]proto.Blocked, error) {
 	return listOf(f, proto.Blocked{App: "counter", Name: "2026-01-02-0300-counter", Start: created, End: started,
-		On: []proto.BlockedOn{{App: "feed", Expected: 24, Done: 23, First: "2026-01-02-0200-feed", Why: "FAILED"}}}), f.note("blocked")
+		On: []proto.BlockedOn{{App: "feed", Expected: 24, Done: 23, First: "2026-01-02-0200-feed", Why: "FAILED"}}}), f.note("blocked", name, limit)
 }
 
 func (f *fakeScheduler) Instances(_ context.Context, filter proto.InstanceFilter) ([]proto.Instance, error) {

@@ -12,10 +12,15 @@ import (
 )
 
 func (s *server) getBlocked(c echo.Context) error {
-	if _, err := parseQuery(c); err != nil {
+	q, err := parseQuery(c, "app", "limit")
+	if err != nil {
 		return err
 	}
-	blocked, err := s.scheduler.Blocked(c.Request().Context())
+	limit, err := parseCount(q, "limit")
+	if err != nil {
+		return err
+	}
+	blocked, err := s.scheduler.Blocked(c.Request().Context(), q.Get("app"), int(limit))
 	return answerList(c, blocked, err)
 }
 

@@ -20,9 +20,9 @@ type Scheduler interface {
 	RunPeriods(ctx context.Context, name string, r proto.RunPeriods) (proto.RunPeriodsAnswer, error)
 
 	Periods(ctx context.Context, name string, since, until time.Time, limit int) ([]proto.Period, error)
-	NextTimes(ctx context.Context, name string, n int) ([]proto.NextTime, error)
+	NextTimes(ctx context.Context, name string, from time.Time, n int) ([]proto.NextTime, error)
 	Events(ctx context.Context, name string, since uint64, limit int) ([]proto.AppEvent, error)
-	Blocked(ctx context.Context) ([]proto.Blocked, error)
+	Blocked(ctx context.Context, name string, limit int) ([]proto.Blocked, error)
 	Instances(ctx context.Context, f proto.InstanceFilter) ([]proto.Instance, error)
 	HostInstances(ctx context.Context, host string) ([]proto.HostInstance, error)
 

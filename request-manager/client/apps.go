@@ -74,9 +74,11 @@ func (c *Client) Periods(ctx context.Context, name string, since, until time.Tim
 	return periods, err
 }
 
-// NextTimes returns the next n times of an app; 0 is a default.
-func (c *Client) NextTimes(ctx context.Context, name string, n uint) ([]proto.NextTime, error) {
+// NextTimes returns the next n times of an app after a time, now if that is zero; n is
+// a default if 0.
+func (c *Client) NextTimes(ctx context.Context, name string, from time.Time, n uint) ([]proto.NextTime, error) {
 	q := url.Values{}
+	setTime(q, "from", from)
 	setCount(q, "n", n)
 	var times []proto.NextTime
 	err := c.get(ctx, appPath(name, "/next"), q, &times)
@@ -96,10 +98,16 @@ func (c *Client) AppEvents(ctx context.Context, name string, since uint64, limit
 	return events, err
 }
 
-// Blocked returns the periods that wait for upstream apps.
-func (c *Client) Blocked(ctx context.Context) ([]proto.Blocked, error) {
+// Blocked returns the periods that wait for upstream apps, of one app if name is not
+// "", at most limit; 0 is a default.
+func (c *Client) Blocked(ctx context.Context, name string, limit uint) ([]proto.Blocked, error) {
+	q := url.Values{}
+	if name != "" {
+		q.Set("app", name)
+	}
+	setCount(q, "limit", limit)
 	var blocked []proto.Blocked
-	err := c.get(ctx, "/api/v1/blocked", nil, &blocked)
+	err := c.get(ctx, "/api/v1/blocked", q, &blocked)
 	return blocked, err
 }
 

@@ -2,13 +2,14 @@ package schedule
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/treadle-run/treadle/calendar"
 	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
 )
 
 const (
@@ -20,8 +21,17 @@ const (
 )
 
 // Blocked returns the periods that have begun and wait for upstream apps, of each app
-// the newest first, at most 1,000.
-func (e *Engine) Blocked(ctx context.Context) ([]proto.Blocked, error) {
+// the newest first, at most limit (1,000 if 0); only those of one app if name is not "".
+func (e *Engine) Blocked(ctx context.Context, name string, limit int) ([]proto.Blocked, error) {
+	limit = limited(limit, maxList)
+	all, err := e.openLedgers(ctx)
+	if err != nil {
+		return nil, storeError(err, name)
+	}
+	if name != "" {
+		list, err := all.blockedOf(ctx, name, limit)
+		return list, storeError(err, name)
+	}
 	out, after := []proto.Blocked{}, ""
 	for {
 		rows, err := e.store.AppsAfter(ctx, after, page)
@@ -33,13 +43,12 @@ func (e *Engine) Blocked(ctx context.Context) ([]proto.Blocked, error) {
 			if len(row.App.Depends) == 0 {
 				continue
 			}
-			list, err := e.blockedOf(ctx, row.App.Name)
-			if err != nil {
+			list, err := all.blockedOf(ctx, row.App.Name, limit-len(out))
+			if err != nil && !errors.Is(err, store.ErrNotFound) { // deleted meanwhile
 				return nil, storeError(err, row.App.Name)
 			}
-			out = append(out, list...)
-			if len(out) >= maxList {
-				return out[:maxList], nil
+			if out = append(out, list...); len(out) >= limit {
+				return out, nil
 			}
 		}
 		if len(rows) < page {
@@ -48,43 +57,50 @@ func (e *Engine) Blocked(ctx context.Context) ([]proto.Blocked, error) {
 	}
 }
 
-func (e *Engine) blockedOf(ctx context.Context, name string) ([]proto.Blocked, error) {
-	l, err := e.openLedger(ctx, name)
+func (all *ledgers) blockedOf(ctx context.Context, name string, limit int) ([]proto.Blocked, error) {
+	l, err := all.of(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	list := l.occurrences(l.job.Since, l.now.Add(1), maxBlockedPeriods)
-	if len(list) == 0 {
-		return nil, nil
+	out := []proto.Blocked{}
+	list := l.expected(l.job.Since, l.now.Add(1), maxBlockedPeriods)
+	if len(list) == 0 || l.job.recurring() {
+		return out, nil
 	}
+	// As a ledger of an upstream app it is read for other periods.
 	if err := l.read(ctx, list[len(list)-1].Start, list[0].Start.Add(time.Microsecond)); err != nil {
 		return nil, err
 	}
-	var out []proto.Blocked
+	made := l.instances
 	for _, o := range list {
-		if _, made := l.instances[o.Start.UnixMicro()]; made {
+		if _, ok := made[o.Start.UnixMicro()]; ok {
 			continue
 		}
 		b := proto.Blocked{App: name, Name: l.job.cal.Name(o.Start, name), Start: o.Start, End: o.End}
 		for _, upstream := range slices.Sorted(maps.Keys(l.job.App.Depends)) {
-			on, err := e.blockedOn(ctx, upstream, l.ups[upstream], o, true)
-			if err != nil {
+			on, err := all.e.blockedOn(ctx, upstream, l.ups[upstream], o)
+			if err == nil && on != nil && l.ups[upstream] != nil {
+				err = all.firstMissing(ctx, l.ups[upstream], o, on)
+			}
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return nil, err
 			}
 			if on != nil {
 				b.On = append(b.On, *on)
 			}
 		}
-		if len(b.On) > 0 {
-			out = append(out, b)
+		if len(b.On) == 0 {
+			continue
+		}
+		if out = append(out, b); len(out) >= limit {
+			break
 		}
 	}
 	return out, nil
 }
 
-// blockedOn says what a period waits for of an upstream app; nil if for nothing. With
-// first it finds out what is missing first.
-func (e *Engine) blockedOn(ctx context.Context, name string, up *Job, o calendar.Occurrence, first bool) (*proto.BlockedOn, error) {
+// blockedOn says what a period waits for of an upstream app; nil if for nothing.
+func (e *Engine) blockedOn(ctx context.Context, name string, up *Job, o calendar.Occurrence) (*proto.BlockedOn, error) {
 	if up == nil {
 		return &proto.BlockedOn{App: name, Why: "there is no such app"}, nil
 	}
@@ -100,50 +116,28 @@ func (e *Engine) blockedOn(ctx context.Context, name string, up *Job, o calendar
 	if on.Done >= on.Expected {
 		return nil, nil
 	}
-	if first {
-		err = e.firstMissing(ctx, up, from, o.End, on)
-	}
-	return on, err
+	return on, nil
 }
 
-// firstMissing says which instance of [from, to) is missing first, and what is known
-// of it.
-func (e *Engine) firstMissing(ctx context.Context, up *Job, from, to time.Time, on *proto.BlockedOn) error {
-	list, err := e.store.PeriodInstances(ctx, up.App.Name, from, to, maxLooked)
+// firstMissing says which period of an upstream app is missing first for a period, and
+// what the ledger knows of it.
+func (all *ledgers) firstMissing(ctx context.Context, up *Job, o calendar.Occurrence, on *proto.BlockedOn) error {
+	l, err := all.of(ctx, up.App.Name)
 	if err != nil {
 		return err
 	}
-	last := make(map[int64]proto.Instance, len(list))
-	for _, in := range list {
-		if old := last[in.PeriodStart.UnixMicro()]; old.State != proto.InstanceSucceeded {
-			last[in.PeriodStart.UnixMicro()] = in
-		}
+	from, _, _ := up.need(o)
+	if err := l.read(ctx, from, o.End); err != nil {
+		return err
 	}
-	o, ok := up.cal.Next(from.Add(-1))
-	for looked := 0; ok && o.Start.Before(to) && looked < maxLooked; looked++ {
-		in, made := last[o.Start.UnixMicro()]
-		if !made || in.State != proto.InstanceSucceeded {
-			on.First = up.cal.Name(o.Start, up.App.Name)
-			on.Why = e.whyMissing(up, o, in, made)
-			return nil
+	x, ok := l.job.cal.Next(from.Add(-1))
+	for looked := 0; ok && x.Start.Before(o.End) && looked < maxLooked; looked++ {
+		if !l.succeeded[x.Start.UnixMicro()] {
+			p, err := l.period(ctx, line{Occurrence: x, expected: true})
+			on.First, on.Why = p.Name, standing(p)
+			return err
 		}
-		o, ok = up.cal.Next(o.Start)
+		x, ok = l.job.cal.Next(x.Start)
 	}
 	return nil
-}
-
-func (e *Engine) whyMissing(up *Job, o calendar.Occurrence, in proto.Instance, made bool) string {
-	switch {
-	case made && in.Reason != "":
-		return fmt.Sprintf("%s: %s", in.State, in.Reason)
-	case made:
-		return in.State.String()
-	case up.Paused:
-		return "the app is paused"
-	case up.due(o.Start).After(e.clock.now()):
-		return "due at " + up.due(o.Start).UTC().Format(time.RFC3339)
-	case !up.recurring():
-		return "waits for its own upstream apps"
-	}
-	return "it did not run"
 }

@@ -112,7 +112,7 @@ func TestFailedUpstreamHoldsBackItsDependents(t *testing.T) {
 		}
 		w.wantRan("daycount")
 
-		blocked, err := e.Blocked(w.t.Context())
+		blocked, err := e.Blocked(w.t.Context(), "", 0)
 		must(w.t, err)
 		var lines []string
 		for _, b := range blocked {

@@ -10,18 +10,19 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// NextTimes returns the next n (10 if 0, at most 1,000) times of an app, and what is
-// unusual about them.
-func (e *Engine) NextTimes(ctx context.Context, name string, n int) ([]proto.NextTime, error) {
+// NextTimes returns the next n (10 if 0, at most 1,000) times of an app after from, or
+// after now if that is zero, and what is unusual about them.
+func (e *Engine) NextTimes(ctx context.Context, name string, from time.Time, n int) ([]proto.NextTime, error) {
 	row, err := e.store.App(ctx, name)
 	if err != nil {
 		return nil, storeError(err, name)
 	}
-	now, err := e.store.Now(ctx)
-	if err != nil {
-		return nil, storeError(err, name)
+	if from.IsZero() {
+		if from, err = e.store.Now(ctx); err != nil {
+			return nil, storeError(err, name)
+		}
 	}
-	list, err := Preview(row.App, now, n)
+	list, err := Preview(row.App, from, n)
 	if row.Paused {
 		for i := range list {
 			list[i].Why = strings.TrimPrefix(list[i].Why+"; the app is paused", "; ")
