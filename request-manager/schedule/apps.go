@@ -142,10 +142,7 @@ func (e *Engine) checkedPut(ctx context.Context, app proto.App) (put store.AppPu
 		return put, now, err
 	}
 	puts := []store.AppPut{put}
-	if err := e.alignSince(ctx, puts); err != nil {
-		return put, now, err
-	}
-	err = e.keepWaiting(ctx, &puts[0])
+	err = e.alignSince(ctx, puts)
 	return puts[0], now, err
 }
 
@@ -178,38 +175,6 @@ func (e *Engine) check(ctx context.Context, app proto.App) error {
 	}
 	delete(others, app.Name)
 	return e.cfg.Check(app, others)
-}
-
-// keepWaiting keeps the instance that waits, in an app whose times do not change:
-// it may be due already.
-func (e *Engine) keepWaiting(ctx context.Context, put *store.AppPut) error {
-	row, err := e.store.App(ctx, put.App.Name)
-	if errors.Is(err, store.ErrNotFound) || put.First == nil {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !sameTimes(row.App, put.App) {
-		return nil
-	}
-	list, err := e.store.Instances(ctx, store.InstanceFilter{
-		App: put.App.Name, Limit: maxList, States: []proto.InstanceState{proto.InstanceQueued}})
-	if err != nil {
-		return err
-	}
-	for _, in := range list {
-		if in.Recurring {
-			put.First.Name, put.First.PeriodStart, put.First.PeriodEnd, put.First.Due = in.Name, in.PeriodStart, in.PeriodEnd, in.Due
-		}
-	}
-	return nil
-}
-
-// sameTimes reports whether two definitions start at the same times.
-func sameTimes(a, b proto.App) bool {
-	return a.Every == b.Every && a.Cron == b.Cron && a.Starts == b.Starts && a.Timezone == b.Timezone &&
-		a.Jitter == b.Jitter && a.Gap == b.Gap && a.Fold == b.Fold && maps.Equal(a.Depends, b.Depends)
 }
 
 // notOfSpecs refuses an app that the specs declare, before anything else that may be

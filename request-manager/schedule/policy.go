@@ -114,7 +114,11 @@ func (j *Job) keepNewest(in *proto.Instance, newest calendar.Occurrence, skips s
 // With overlap skip, what became due while the one that ends ran is skipped. What was
 // due before that was missed, not overlapped: it runs if missed ones do.
 func (j *Job) next(in *proto.Instance, failed bool, now time.Time, skips skips) (*store.NewInstance, *skipped) {
-	following, ok := j.cal.Next(in.PeriodStart)
+	after := in.PeriodStart
+	if before := j.Since.Add(-time.Nanosecond); before.After(after) {
+		after = before // its times were changed while it ran: nothing is expected between
+	}
+	following, ok := j.cal.Next(after)
 	if !ok {
 		return nil, nil
 	}

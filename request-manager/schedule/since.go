@@ -75,12 +75,13 @@ func (a *aligner) align(name string) error {
 
 // firstOf returns the first occurrence that is expected of an app.
 func (a *aligner) firstOf(name string) (time.Time, bool, error) {
-	if up := a.there[name]; up != nil {
+	put := a.puts[name]
+	if up := a.there[name]; up != nil && (put == nil || store.SameTimes(up.App, put.App)) {
 		o, ok := up.cal.Next(up.Since.Add(-time.Nanosecond))
 		return o.Start, ok, nil
 	}
-	if err := a.align(name); err != nil || a.puts[name] == nil {
+	if err := a.align(name); err != nil || put == nil {
 		return time.Time{}, false, err
 	}
-	return a.puts[name].Since, true, nil
+	return put.Since, true, nil
 }

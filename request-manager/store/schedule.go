@@ -80,7 +80,8 @@ type AppPut struct {
 	// First is the recurring instance that comes next; nil for an app that depends on
 	// others.
 	First *NewInstance
-	// Since is from when on periods are expected, of an app that is new.
+	// Since is from when on periods are expected, of an app that is new or whose times
+	// change.
 	Since                     time.Time
 	DeadlineAt, DeadlineStart *time.Time
 	// Version is the AppsVersion that the app was checked against; 0 is any.

@@ -14,7 +14,8 @@ import (
 // PutApp stores an app: it is made, brought back, or its definition is replaced.
 // With the same definition and source as before nothing changes. The recurring
 // instance that waits moves to the place of First, so that numbers have no hole;
-// what runs ends as it began. Since counts only for an app that was not there. The
+// what runs ends as it began. Since counts only for an app that was not there, or whose times
+// change: of one whose times are the same, what waits keeps its period. The
 // error is ErrSource if the app is declared elsewhere, ErrAppsChanged if apps are not of
 // put.Version any more.
 func (s *Store) PutApp(ctx context.Context, put AppPut) (changed bool, err error) {
@@ -49,7 +50,18 @@ func (p *AppPut) check() error {
 type putState struct {
 	definition, source string
 	deleted            bool
+	app                proto.App // of the definition
+	there              bool      // and not deleted
 }
+
+// SameTimes reports whether two definitions start at the same times.
+func SameTimes(a, b proto.App) bool {
+	return a.Every == b.Every && a.Cron == b.Cron && a.Starts == b.Starts && a.Timezone == b.Timezone &&
+		a.Jitter == b.Jitter && a.Gap == b.Gap && a.Fold == b.Fold && maps.Equal(a.Depends, b.Depends)
+}
+
+// keepsTimes reports whether the app goes on at the times that it had.
+func (p *putState) keepsTimes(put AppPut) bool { return p.there && SameTimes(p.app, put.App) }
 
 func (t *tx) putApp(ctx context.Context, put AppPut) (changed bool, err error) {
 	definition, err := json.Marshal(put.App)
@@ -69,7 +81,12 @@ func (t *tx) putApp(ctx context.Context, put AppPut) (changed bool, err error) {
 	case !old.deleted && old.definition == string(definition):
 		return false, nil
 	default:
-		err = t.updateApp(ctx, put, string(definition), old.deleted)
+		if old.there = !old.deleted; old.there {
+			if err := json.Unmarshal([]byte(old.definition), &old.app); err != nil {
+				return false, fmt.Errorf("stored definition of app %s: %w", put.App.Name, err)
+			}
+		}
+		err = t.updateApp(ctx, put, string(definition), old)
 	}
 	if err != nil {
 		return false, err
@@ -80,7 +97,7 @@ func (t *tx) putApp(ctx context.Context, put AppPut) (changed bool, err error) {
 	if err := t.putDepends(ctx, put.App); err != nil {
 		return false, err
 	}
-	return true, t.putNext(ctx, put)
+	return true, t.putNext(ctx, put, old.keepsTimes(put))
 }
 
 // insertApps makes the rows of new apps, whose newest instance has that number.
@@ -104,12 +121,18 @@ func (s *Store) insertApps(ctx context.Context, db querier, puts []AppPut, defin
 
 // updateApp replaces the definition; an app that was deleted is as a new one, but
 // for its numbers.
-func (t *tx) updateApp(ctx context.Context, put AppPut, definition string, revived bool) error {
-	q := t.s.q(`UPDATE schedule_apps SET definition = ?, source = ?, recurring = ?, generation = generation + 1,
-		deadline_at = ?, deadline_start = ?, updated_at = `, definition, put.Source, put.First != nil,
-		nullTime(put.DeadlineAt), nullTime(put.DeadlineStart)).now()
-	if revived {
-		q.add(", deleted_at = NULL, paused = 0, since = ?, created_at = ", put.Since.UnixMicro()).now()
+func (t *tx) updateApp(ctx context.Context, put AppPut, definition string, old putState) error {
+	q := t.s.q(`UPDATE schedule_apps SET definition = ?, source = ?, recurring = ?, generation = generation + 1, updated_at = `,
+		definition, put.Source, put.First != nil).now()
+	keeps := old.keepsTimes(put)
+	if !keeps {
+		q.add(", since = ?", put.Since.UnixMicro())
+	}
+	if !keeps || old.app.Deadline != put.App.Deadline {
+		q.add(", deadline_at = ?, deadline_start = ?", nullTime(put.DeadlineAt), nullTime(put.DeadlineStart))
+	}
+	if old.deleted {
+		q.add(", deleted_at = NULL, paused = 0, created_at = ").now()
 	}
 	return q.add(" WHERE name = ?", put.App.Name).execOne(ctx, t)
 }
@@ -131,8 +154,9 @@ func (s *Store) insertDepends(ctx context.Context, db querier, apps []proto.App)
 	return s.insertRows(ctx, db, "INSERT INTO schedule_depends (upstream, app, period) VALUES", rows)
 }
 
-// putNext brings the recurring instance of the app to where First is.
-func (t *tx) putNext(ctx context.Context, put AppPut) error {
+// putNext brings the recurring instance of the app to where First is, unless its times
+// are as they were: it may be due already.
+func (t *tx) putNext(ctx context.Context, put AppPut, keepsTimes bool) error {
 	app := put.App.Name
 	if put.First == nil {
 		return t.archiveQueued(ctx, app, true, "the app was changed before it started")
@@ -142,6 +166,9 @@ func (t *tx) putNext(ctx context.Context, put AppPut) error {
 		row(ctx, t, &waiting, &live)
 	if err != nil {
 		return err
+	}
+	if waiting > 0 && keepsTimes {
+		return t.moveHost(ctx, app, put.App.Host)
 	}
 	if waiting > 0 {
 		n, err := t.s.q("").moveQueued(app, put.First).add(" WHERE next_of = ?", app).exec(ctx, t)
@@ -161,6 +188,15 @@ func (t *tx) putNext(ctx context.Context, put AppPut) error {
 		return err
 	}
 	return t.insertNext(ctx, app, put.First)
+}
+
+// moveHost has the recurring instance that waits run on another host. If it was held,
+// for the old one, it is looked at now.
+func (t *tx) moveHost(ctx context.Context, app, host string) error {
+	_, err := t.s.q(`UPDATE schedule_instances SET sequence_number = sequence_number + 1, host = ?,
+		fetch_at = CASE WHEN fetch_at IS NULL OR held = 0 THEN fetch_at ELSE `, host).now().
+		add(" END, held = 0 WHERE next_of = ? AND host <> ?", app, host).exec(ctx, t)
+	return err
 }
 
 // replaceQueued ends the recurring instance that waits, since another one of the

@@ -25,15 +25,25 @@ func TestPutAppKnowsWhatHasChanged(t *testing.T) {
 		if _, err := f.PutApp(t.Context(), p); !errors.Is(err, ErrSource) {
 			t.Errorf("put from the specs over one of the API: %v", err)
 		}
+		// Its times stay: so does the instance that waits, and what is expected.
 		p = hourly("a")
-		p.App.Args = proto.Values{"n": 1}
+		p.App.Args = proto.Values{"n": 2}
 		p.Since = hour(9)
 		p.First = ptr(period("a", 5))
-		p.DeadlineStart, p.DeadlineAt = ptr(hour(5)), ptr(hour(6))
 		f.put(t, p)
 		app, err := f.App(t.Context(), "a")
 		must(t, err)
-		want := AppRow{App: p.App, Source: proto.AppFromAPI, Generation: 2, Since: hour(0), LastNumber: 1,
+		if in := f.newestOf(t, "a"); !in.PeriodStart.Equal(hour(0)) || !app.Since.Equal(hour(0)) {
+			t.Errorf("with the same times the instance that waits is of %s, and periods are expected from %s on", in.PeriodStart, app.Since)
+		}
+		p.App.Args = proto.Values{"n": 1}
+		p.App.Timezone = "Asia/Tokyo"
+		p.First = ptr(period("a", 5))
+		p.DeadlineStart, p.DeadlineAt = ptr(hour(5)), ptr(hour(6))
+		f.put(t, p)
+		app, err = f.App(t.Context(), "a")
+		must(t, err)
+		want := AppRow{App: p.App, Source: proto.AppFromAPI, Generation: 3, Since: hour(9), LastNumber: 1,
 			DeadlineStart: p.DeadlineStart, DeadlineAt: p.DeadlineAt, CreatedAt: app.CreatedAt, UpdatedAt: app.CreatedAt.Add(time.Minute)}
 		app.App.Args, want.App.Args = nil, nil // numbers come back as JSON has them
 		if d := cmp.Diff(want, app); d != "" {
@@ -54,6 +64,7 @@ func TestNumbersHaveNoHole(t *testing.T) {
 		change := func(first int) AppPut {
 			generation++
 			p := hourly("a")
+			p.App.Jitter = proto.Seconds(time.Duration(generation) * time.Second)
 			p.App.Args = proto.Values{"generation": fmt.Sprint(generation)}
 			p.First = ptr(period("a", first))
 			return p

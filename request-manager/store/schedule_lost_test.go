@@ -161,6 +161,7 @@ func TestLostAnswers(t *testing.T) {
 		lost("settle", err)
 		f.wantNumbers(t, "a", 4)
 		p := hourly("a")
+		p.App.Jitter = proto.Seconds(time.Minute)
 		p.App.Host, p.DeadlineStart, p.DeadlineAt = "h", ptr(hour(0)), ptr(hour(1))
 		lose()
 		_, err = f.PutApp(ctx, p)

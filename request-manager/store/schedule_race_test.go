@@ -241,6 +241,7 @@ func TestNumbersWhileAllChangesAtOnce(t *testing.T) {
 			for i := range rounds {
 				p := hourly("a")
 				p.App.Args, p.First = proto.Values{"i": fmt.Sprint(i)}, next()
+				p.App.Jitter = proto.Seconds(time.Duration(i%2) * time.Second)
 				_, err := other.PutApp(t.Context(), p)
 				if i%5 == 4 {
 					err = errors.Join(err, fine(f.DeleteApp(t.Context(), "a", proto.AppFromAPI, 0)))
