@@ -76,7 +76,7 @@ func (p *program) readApp(path string) (app proto.App, err error) {
 		return app, usageErrorf("%s: %s", path, appMistake(err))
 	}
 	if app, err = input.Definition(); err != nil {
-		return app, usageErrorf("%s: %w", path, err)
+		return app, usageErrorf("%s: %s", path, message(err))
 	}
 	if app.Name == "" {
 		return app, usageErrorf("%s: name is missing", path)

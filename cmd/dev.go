@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -57,11 +56,6 @@ func (p *program) dev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := lockData(f.data)
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	defer p.sayEnding(ctx, jrConfig.ShutdownTimeout)()
 
 	// The manager outlives the runner, which hands in what it has.
@@ -162,33 +156,6 @@ func devConfig(f devFlags) (rm.Config, jr.Config, error) {
 	secret := config.Secret(cryptorand.Text())
 	rmConfig.Cluster.Secret, jrConfig.Cluster.Secret = secret, secret
 	return rmConfig, jrConfig, makeKey(rmConfig.Secrets.KeyFile)
-}
-
-// lockData takes the data directory for this process: two that run what is in one
-// database would each think that the other's runner is dead. The lock goes with the
-// process, however that ends.
-func lockData(data string) (unlock func(), err error) {
-	file, err := os.OpenFile(filepath.Join(data, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, usageErrorf("--data: %w", err)
-	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil {
-		// The pid is for the message alone: the lock counts without it.
-		if file.Truncate(0) == nil {
-			_, _ = fmt.Fprintln(file, os.Getpid())
-		}
-		return func() { _ = file.Close() }, nil
-	}
-	defer file.Close() //nolint:errcheck // nothing was written
-	if !errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, fmt.Errorf("--data: lock %s: %w", file.Name(), err)
-	}
-	pid := ""
-	if b, err := io.ReadAll(io.LimitReader(file, 20)); err == nil && len(b) > 0 {
-		pid = " (pid " + strings.TrimSpace(string(b)) + ")"
-	}
-	return nil, fmt.Errorf("%s is in use by another treadle dev%s: end it, or choose another directory with --data", data, pid)
 }
 
 // sameAddr has the runner listen where the runner of these data listened before:

@@ -128,7 +128,7 @@ func TestDevRunsARequestAndGoesOnWithTheSameData(t *testing.T) {
 		if twice.code != 1 {
 			t.Errorf("a second one on the same data: exit code %d", twice.code)
 		}
-		has(t, "a second one on the same data", twice.stderr, fmt.Sprintf("treadle: %s is in use by another treadle dev (pid %d)", data, os.Getpid()))
+		has(t, "a second one on the same data", twice.stderr, fmt.Sprintf("treadle: %s is in use by another Request Manager (pid %d)", filepath.Join(data, "treadle.db"), os.Getpid()))
 		cancel()
 		if c := <-code; c != 0 {
 			t.Errorf("ended with %d: %s", c, stderr)

@@ -64,6 +64,11 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		return err
 	}
 	defer ln.Close() //nolint:errcheck // closed by then, unless starting failed
+	unlock, err := lockSQLite(cfg.SQLite.Path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	db, err := OpenStore(ctx, cfg, deps.Logger)
 	if err != nil {
 		return err

@@ -152,7 +152,9 @@ func TestRecurringWork(t *testing.T) {
 		out := t.TempDir()
 		e.Spec("recurring", strings.ReplaceAll(recurring, "@DIR", out))
 		first := e.StartRM(fastSchedule...)
-		e.StartRM(fastSchedule...)
+		if e.Database != "SQLite" { // a file of that is for one Request Manager
+			e.StartRM(fastSchedule...)
+		}
 
 		// What is on a host waits for it, and says so.
 		var waiting proto.Instance
