@@ -81,6 +81,14 @@ type tx struct {
 // between goroutines for each of them. A deadline is kept.
 func (s *Store) inTx(ctx context.Context, op string, fn func(ctx context.Context, t *tx) error) error {
 	return s.do(ctx, op, func(ctx context.Context, try int) (err error) {
+		if s.turn != nil {
+			select {
+			case s.turn <- struct{}{}:
+				defer func() { <-s.turn }()
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
 		conn, err := s.write.Conn(ctx)
 		if err != nil {
 			return err

@@ -27,6 +27,7 @@ var sqlitePragmas = []string{
 
 func (s *Store) openSQLite(ctx context.Context) error {
 	s.dialect = &sqliteDialect
+	s.turn = make(chan struct{}, 1)
 	path := s.cfg.SQLitePath
 	if path == memoryPath {
 		// The database is there only as long as its one connection.

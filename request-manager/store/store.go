@@ -59,7 +59,12 @@ type Store struct {
 	// write and read are the same pool but for SQLite in a file, which has one
 	// writer and many readers.
 	write, read *sql.DB
-	aead        cipher.AEAD // nil without a secrets key
+	// turn is taken by each transaction where there is one writer; nil elsewhere.
+	// Heartbeats are no transactions: they wait for the one that runs, not for all
+	// that wait. Whoever is not heard of in time is given up, and then there is still
+	// more to write.
+	turn chan struct{}
+	aead cipher.AEAD // nil without a secrets key
 }
 
 // Open prepares the connection to a database. It neither waits for the database
