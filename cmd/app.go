@@ -55,6 +55,9 @@ func (p *program) showApp(a proto.AppStatus) error {
 	}
 	t.row("declared", map[string]string{proto.AppFromSpecs: "in the specs", proto.AppFromAPI: "with the API"}[a.Source])
 	t.row("state", appState(a))
+	if a.Problem != "" {
+		t.row("problem", a.Problem)
+	}
 	t.row("since", p.when(a.Since))
 	t.row("next", p.instanceLine(a.Next, a.Next != nil && a.Next.StartedAt == nil))
 	t.row("last", p.instanceLine(a.Last, false))

@@ -58,9 +58,9 @@ func (p *program) apps(list []proto.AppStatus) error {
 		p.say("no app is known: declare some in the specs, or with treadle app put")
 		return nil
 	}
-	t := newTable(p.stdout, "NAME", "REQUEST", "STARTS", "HOST", "STATE", "FROM")
+	t := newTable(p.stdout, "NAME", "REQUEST", "STARTS", "HOST", "STATE", "FROM", "PROBLEM")
 	for _, a := range list {
-		t.row(a.Name, a.Request, starts(a.App), orDash(a.Host), appState(a), a.Source)
+		t.row(a.Name, a.Request, starts(a.App), orDash(a.Host), appState(a), a.Source, orDash(a.Problem))
 	}
 	return t.flush()
 }

@@ -20,7 +20,7 @@ const (
  "periodEnd": "2026-03-01T13:00:00Z", "run": 0, "due": "2026-03-01T13:02:00Z", "startedAt": null, "finishedAt": null, "recurring": true}`
 	counterJSON = `{"name": "counter", "request": "count", "args": {"feed": "adx", "n": 3}, "depends": {"b": "hourly", "a": "hourly"}, "host": "db1",
  "timezone": "Europe/Brussels", "timeout": "1h40m0s", "missed": "last", "source": "api", "paused": true, "since": "2026-03-01T11:32:00Z",
- "running": 2, "next": ` + nextJSON + `, "last": ` + lastJSON + `}`
+ "running": 2, "problem": "upstream app b is not there", "next": ` + nextJSON + `, "last": ` + lastJSON + `}`
 	periodsJSON = `[{"app": "counter", "name": "2026-03-01-1100-counter", "start": "2026-03-01T11:00:00Z", "end": "2026-03-01T12:00:00Z", "due": "2026-03-01T12:00:00Z",
  "state": "waiting", "startedAt": null, "finishedAt": null, "late": true, "waits": ["adx", "retarget"], "blocks": ["day"], "reason": "held", "why": "gap"}]`
 	blockedJSON = `[{"app": "counter", "name": "2026-03-01-1100-counter", "start": "2026-03-01T11:00:00Z", "end": "2026-03-01T12:00:00Z",
@@ -65,9 +65,9 @@ func TestVerbsShowRecurringWork(t *testing.T) {
 		args string
 		want []string // in the output, with columns one space apart
 	}{
-		{"apps", []string{"NAME REQUEST STARTS HOST STATE FROM", "counter count after a and b, hourly Europe/Brussels db1 paused, 2 running api",
-			"sweep sweep every 1m30s - idle specs", "nightly backup 30 2 * * * - 1 running specs"}},
-		{"app counter", []string{"name counter", "arg feed adx", "arg n 3", "timeout 1h40m0s", "missed last", "declared with the API", "state paused, 2 running",
+		{"apps", []string{"NAME REQUEST STARTS HOST STATE FROM PROBLEM", "counter count after a and b, hourly Europe/Brussels db1 paused, 2 running api upstream app b is not there",
+			"sweep sweep every 1m30s - idle specs -", "nightly backup 30 2 * * * - 1 running specs"}},
+		{"app counter", []string{"name counter", "arg feed adx", "arg n 3", "timeout 1h40m0s", "missed last", "declared with the API", "state paused, 2 running", "problem upstream app b is not there",
 			"next 2026-03-01-1200-counter", "(in 1h)", "last 2026-03-01-1000-counter FAILED", "(1h ago), request " + id + ": exit code [31m 7"}},
 		{"app pause counter", []string{"counter is paused"}},
 		{"app resume counter", []string{"counter goes on"}},

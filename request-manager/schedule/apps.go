@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/treadle-run/treadle/internal/wait"
@@ -34,9 +33,14 @@ func (e *Engine) Apps(ctx context.Context, after string, limit int) ([]proto.App
 	if err != nil {
 		return nil, storeError(err, "")
 	}
+	problems, err := e.problems(ctx, rows)
+	if err != nil {
+		return nil, storeError(err, "")
+	}
 	out := make([]proto.AppStatus, len(rows))
 	for i, row := range rows {
 		out[i] = statusOf(row)
+		out[i].Problem = problems[row.App.Name]
 	}
 	return out, nil
 }
@@ -51,7 +55,12 @@ func (e *Engine) App(ctx context.Context, name string) (proto.AppStatus, error) 
 	if err != nil {
 		return proto.AppStatus{}, storeError(err, name)
 	}
+	problems, err := e.problems(ctx, []store.AppRow{row})
+	if err != nil {
+		return proto.AppStatus{}, storeError(err, name)
+	}
 	out := statusOf(row)
+	out.Problem = problems[name]
 	live, err := e.store.Instances(ctx, store.InstanceFilter{App: name, Limit: maxList, States: []proto.InstanceState{
 		proto.InstanceQueued, proto.InstanceRunning, proto.InstanceToUndo, proto.InstanceUndoing}})
 	if err != nil {
@@ -205,7 +214,7 @@ func (e *Engine) DeleteApp(ctx context.Context, name string) error {
 		}
 		if len(dependents) > 0 {
 			return proto.Errorf(proto.CodeConflict, "apps depend on %s: %s; delete or change these first",
-				name, strings.Join(slices.Sorted(maps.Keys(dependents)), ", "))
+				name, proto.Names(slices.Sorted(maps.Keys(dependents))))
 		}
 		return e.store.DeleteApp(ctx, name, proto.AppFromAPI, version)
 	})

@@ -79,7 +79,8 @@ type Engine struct {
 	member    *membership
 	scheduler *Scheduler
 	wake      *waker
-	backlog   atomic.Int64 // of the dispatcher
+	backlog   atomic.Int64    // of the dispatcher
+	declared  map[string]bool // names of the apps of the specs
 
 	fetchWake  chan struct{}
 	signalWake chan struct{}
@@ -95,6 +96,10 @@ func New(cfg Config) *Engine {
 		fetchWake: make(chan struct{}, 1), signalWake: make(chan struct{}, 1), defining: make(chan struct{}, 1),
 	}
 	e.metrics = newMetrics(cfg.Registry, func() int { return int(e.backlog.Load()) })
+	e.declared = make(map[string]bool, len(cfg.SpecApps))
+	for _, app := range cfg.SpecApps {
+		e.declared[app.Name] = true
+	}
 	e.member = &membership{e: e}
 	e.scheduler = &Scheduler{e: e}
 	return e

@@ -58,7 +58,10 @@ func (e *Engine) Sync(ctx context.Context) error {
 		e.log.Info("apps of the specs stored", "declared", len(declared), "changed", changed, "removed", removed)
 		wait.Nudge(e.fetchWake)
 	}
-	return e.signalCurrent(ctx, puts, now)
+	if err := e.signalCurrent(ctx, puts, now); err != nil {
+		return err
+	}
+	return e.warnOfProblems(ctx)
 }
 
 func (e *Engine) putAll(ctx context.Context, puts []store.AppPut) (changed int, err error) {
@@ -82,9 +85,7 @@ func (e *Engine) putEach(ctx context.Context, puts []store.AppPut) (changed int,
 	for _, p := range puts {
 		did, err := e.store.PutApp(ctx, p)
 		if errors.Is(err, store.ErrSource) {
-			e.log.Error("an app of the specs is left out: there is one of that name that was put over the API; delete that or rename this",
-				"app", p.App.Name)
-			continue
+			continue // it is among the problems that are said below
 		}
 		if err != nil {
 			return changed, err
