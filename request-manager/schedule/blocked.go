@@ -73,14 +73,14 @@ func (all *ledgers) blockedOf(ctx context.Context, name string, limit int) ([]pr
 	}
 	made := l.instances
 	for _, o := range list {
-		if _, ok := made[o.Start.UnixMicro()]; ok {
+		if _, ok := made[o.Start.UnixMicro()]; ok || l.starts.nothingIn(l.job, o) != "" {
 			continue
 		}
 		b := proto.Blocked{App: name, Name: l.job.cal.Name(o.Start, name), Start: o.Start, End: o.End}
 		for _, upstream := range slices.Sorted(maps.Keys(l.job.App.Depends)) {
-			on, err := all.e.blockedOn(ctx, upstream, l.ups[upstream], o)
+			on, err := l.blockedOn(ctx, upstream, o)
 			if err == nil && on != nil && l.ups[upstream] != nil {
-				err = all.firstMissing(ctx, l.ups[upstream], o, on)
+				err = all.firstMissing(ctx, upstream, o, on)
 			}
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return nil, err
@@ -100,44 +100,61 @@ func (all *ledgers) blockedOf(ctx context.Context, name string, limit int) ([]pr
 }
 
 // blockedOn says what a period waits for of an upstream app; nil if for nothing.
-func (e *Engine) blockedOn(ctx context.Context, name string, up *Job, o calendar.Occurrence) (*proto.BlockedOn, error) {
+func (l *ledger) blockedOn(ctx context.Context, name string, o calendar.Occurrence) (*proto.BlockedOn, error) {
+	up := l.ups[name]
 	if up == nil {
 		return &proto.BlockedOn{App: name, Why: "there is no such app"}, nil
 	}
-	from, _, ok := up.need(o)
-	if !ok {
-		return nil, nil
-	}
-	on := &proto.BlockedOn{App: name, Expected: up.cal.Count(from, o.End, maxExpected)}
-	var err error
-	if on.Done, err = e.store.SucceededCount(ctx, name, from, o.End); err != nil {
+	done, needed, err := l.e.doneAll(ctx, l.starts, up, o.Start, o.End)
+	if err != nil || done || !needed {
 		return nil, err
 	}
-	if on.Done >= on.Expected {
-		return nil, nil
+	on := &proto.BlockedOn{App: name, Expected: l.starts.count(up, o.Start, o.End)}
+	on.Done, err = l.e.succeededOf(ctx, l.starts, up, o.Start, o.End)
+	return on, err
+}
+
+// succeededOf returns how many of the expected periods of a job that start in
+// [from, to) have SUCCEEDED.
+func (e *Engine) succeededOf(ctx context.Context, s *starts, j *Job, from, to time.Time) (int, error) {
+	first, last, ok := s.between(j, from, to)
+	if !ok {
+		return 0, nil
 	}
-	return on, nil
+	if j.recurring() {
+		return e.store.SucceededCount(ctx, j.App.Name, first.Start, last.Start.Add(time.Microsecond))
+	}
+	list, err := e.store.SucceededStarts(ctx, j.App.Name, first.Start, last.Start.Add(time.Microsecond), maxExpected)
+	n := 0
+	for _, start := range list {
+		if o, ok := s.next(j, start); ok && o.Start.Equal(start) {
+			n++
+		}
+	}
+	return n, err
 }
 
 // firstMissing says which period of an upstream app is missing first for a period, and
 // what the ledger knows of it.
-func (all *ledgers) firstMissing(ctx context.Context, up *Job, o calendar.Occurrence, on *proto.BlockedOn) error {
-	l, err := all.of(ctx, up.App.Name)
+func (all *ledgers) firstMissing(ctx context.Context, name string, o calendar.Occurrence, on *proto.BlockedOn) error {
+	l, err := all.of(ctx, name)
 	if err != nil {
 		return err
 	}
-	from, _, _ := up.need(o)
-	if err := l.read(ctx, from, o.End); err != nil {
+	x, _, ok := l.starts.between(l.job, o.Start, o.End)
+	if !ok {
+		return nil
+	}
+	if err := l.read(ctx, x.Start, o.End); err != nil {
 		return err
 	}
-	x, ok := l.job.cal.Next(from.Add(-1))
 	for looked := 0; ok && x.Start.Before(o.End) && looked < maxLooked; looked++ {
 		if !l.succeeded[x.Start.UnixMicro()] {
 			p, err := l.period(ctx, line{Occurrence: x, expected: true})
 			on.First, on.Why = p.Name, standing(p)
 			return err
 		}
-		x, ok = l.job.cal.Next(x.Start)
+		x, ok = l.starts.next(l.job, x.Start.Add(time.Nanosecond))
 	}
 	return nil
 }

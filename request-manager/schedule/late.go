@@ -113,8 +113,12 @@ func (j *Job) nextDeadline(ups map[string]*Job, from, now time.Time) (start, at 
 // lateEvent returns the event about periods that start in [from, to) and are not
 // done; nil if all are, or were skipped.
 func (e *Engine) lateEvent(ctx context.Context, j *Job, from, to time.Time) (*store.AppEvent, error) {
-	all := j.cal.Count(from, to, maxCounted)
-	done, err := e.store.SucceededCount(ctx, j.App.Name, from, to)
+	s, err := e.startsOf(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	all := s.count(j, from, to)
+	done, err := e.succeededOf(ctx, s, j, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -137,29 +141,22 @@ func (e *Engine) lateEvent(ctx context.Context, j *Job, from, to time.Time) (*st
 	if n <= 0 {
 		return nil, nil
 	}
-	first, last, ok, err := e.notDone(ctx, j, from, to, all)
+	first, last, ok, err := e.notDone(ctx, s, j, from, to, all)
 	if err != nil || !ok {
 		return nil, err
 	}
 	return &store.AppEvent{App: j.App.Name, Kind: proto.AppLate, PeriodStart: first, PeriodTo: last, Count: uint64(n)}, nil
 }
 
-// notDone returns the starts of the first and the last period in [from, to) that did
-// not SUCCEED. Of very many it takes the first and the last at all.
-func (e *Engine) notDone(ctx context.Context, j *Job, from, to time.Time, n int) (first, last time.Time, ok bool, err error) {
-	o, ok := j.cal.AtOrBefore(from)
-	if !ok {
-		return first, last, false, nil
-	}
-	if o.Start.Before(from) {
-		o, ok = j.cal.Next(from)
-	}
-	end, _ := j.cal.AtOrBefore(to.Add(-1))
-	if n > 100 {
+// notDone returns the starts of the first and the last expected period in [from, to)
+// that did not SUCCEED. Of very many it takes the first and the last at all.
+func (e *Engine) notDone(ctx context.Context, s *starts, j *Job, from, to time.Time, n int) (first, last time.Time, ok bool, err error) {
+	o, end, ok := s.between(j, from, to)
+	if !ok || n > 100 {
 		return o.Start, end.Start, ok, nil
 	}
 	found := false
-	for ; ok && o.Start.Before(to); o, ok = j.cal.Next(o.Start) {
+	for ; ok && o.Start.Before(to); o, ok = s.next(j, o.Start.Add(time.Nanosecond)) {
 		done, err := e.store.Succeeded(ctx, j.App.Name, o.Start)
 		if err != nil {
 			return first, last, false, err

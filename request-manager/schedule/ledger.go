@@ -33,6 +33,8 @@ type ledger struct {
 	job *Job
 	now time.Time
 	ups map[string]*Job
+	// starts tells which periods are expected, of the app and of all above it.
+	starts *starts
 
 	holders    []store.DueInstance
 	instances  map[int64]proto.Instance // the last run, by start of the period
@@ -56,8 +58,14 @@ func (all *ledgers) of(ctx context.Context, name string) (*ledger, error) {
 		return nil, err
 	}
 	l := &ledger{e: all.e, job: job, now: all.now}
-	if l.ups, err = all.e.upstreams(ctx, job); err != nil {
+	if l.starts, err = all.e.startsOf(ctx, job); err != nil {
 		return nil, err
+	}
+	l.ups = make(map[string]*Job, len(job.App.Depends))
+	for up := range job.App.Depends {
+		if l.starts.jobs[up] != nil {
+			l.ups[up] = l.starts.jobs[up]
+		}
 	}
 	if l.holders, err = all.e.store.Holders(ctx, name, maxHolders); err != nil {
 		return nil, err
@@ -82,9 +90,9 @@ type line struct {
 // now, what there is: instances, and periods that were skipped.
 func (l *ledger) lines(ctx context.Context, since, until time.Time, limit int) ([]line, error) {
 	if until.IsZero() {
-		until = l.now.Add(1)
+		until = l.now.Add(time.Microsecond)
 		if o, ok := l.job.cal.Next(l.now); ok {
-			until = o.Start.Add(1)
+			until = o.Start.Add(time.Microsecond)
 		}
 	}
 	byStart := map[int64]line{}
@@ -197,8 +205,12 @@ func (l *ledger) read(ctx context.Context, from, to time.Time) error {
 	return err
 }
 
-// whySkipped returns why a period was skipped; false if it was not.
+// whySkipped returns why a period was skipped, or why there is nothing to do in it;
+// false if neither is so.
 func (l *ledger) whySkipped(x line) (why string, ok bool) {
+	if why = l.starts.nothingIn(l.job, x.Occurrence); x.expected && why != "" {
+		return why, true
+	}
 	if x.gone != "" || !x.expected {
 		return x.gone, x.gone != ""
 	}

@@ -302,3 +302,48 @@ func TestSkippedPeriodsSayHowToRunThem(t *testing.T) {
 		}
 	})
 }
+
+// A period of a dependent app without a start above it is no hole: it is not waited
+// for, holds nothing back, and is not late.
+func TestLedgerOfPeriodsWithNothingToDo(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		day := dependent("day", "daily", "work")
+		day.Deadline = proto.Seconds(time.Hour)
+		e := w.engine("m1", specs(proto.App{Name: "work", Request: "x", Cron: "0 9 * * 1-5"}, day, dependent("week", "weekly", "day")))
+		w.run(e)
+		w.do("day", func(in proto.Instance) (Outcome, error) {
+			if in.Name == "2000-01-04-0000-day" {
+				return fails(in)
+			}
+			return ok(in), nil
+		})
+		at(hours(24 * 9.5))
+		list, err := e.Periods(w.t.Context(), "day", time.Time{}, epoch.AddDate(0, 0, 9), 0)
+		must(w.t, err)
+		var got []string
+		for _, p := range list {
+			got = append(got, strings.TrimSpace(fmt.Sprint(p.Name[:10], " ", p.State, " ", p.Reason, " ", p.Late, " ", p.Blocks)))
+		}
+		nothing := " skipped nothing to wait for: no start of work in it false []"
+		wantLines(w.t, "days", got, "2000-01-09"+nothing, "2000-01-08"+nothing,
+			"2000-01-07 succeeded  false []", "2000-01-06 succeeded  false []", "2000-01-05 succeeded  false []",
+			"2000-01-04 failed no luck true [week]", "2000-01-03 succeeded  false []")
+
+		blocked, err := e.Blocked(w.t.Context(), "", 0)
+		must(w.t, err)
+		got = nil
+		for _, b := range blocked {
+			for _, on := range b.On {
+				got = append(got, fmt.Sprintf("%s on %s %d/%d %s: %s", b.Name, on.App, on.Done, on.Expected, on.First, on.Why))
+			}
+		}
+		wantLines(w.t, "blocked", got, "2000-01-10-0000-week on day 1/5 2000-01-11-0000-day: not due before 2000-01-11T09:00:00Z",
+			"2000-01-03-0000-week on day 4/5 2000-01-04-0000-day: FAILED: no luck")
+		for _, ev := range w.eventsOf("day", proto.AppLate) {
+			if ev.Count != 1 || !ev.PeriodStart.Equal(epoch.AddDate(0, 0, 3)) {
+				w.t.Errorf("late: %+v", ev)
+			}
+		}
+	})
+}

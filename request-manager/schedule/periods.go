@@ -95,7 +95,7 @@ func (l *ledger) await(ctx context.Context, p *proto.Period, x line) error {
 	}
 	l.looked++
 	for _, name := range slices.Sorted(maps.Keys(l.job.App.Depends)) {
-		on, err := l.e.blockedOn(ctx, name, l.ups[name], x.Occurrence)
+		on, err := l.blockedOn(ctx, name, x.Occurrence)
 		if err != nil {
 			return err
 		}
@@ -118,8 +118,8 @@ func (l *ledger) judge(p *proto.Period, x line) {
 		}
 		p.Late = end.After(p.Due.Add(deadline))
 	}
-	// What lies before `since` is not waited for.
-	if x.expected && !l.succeeded[p.Start.UnixMicro()] && !p.Start.After(l.now) {
+	// What lies before `since` is not waited for, nor what has nothing to do.
+	if x.expected && !l.succeeded[p.Start.UnixMicro()] && !p.Start.After(l.now) && l.starts.nothingIn(l.job, x.Occurrence) == "" {
 		p.Blocks = l.dependents
 	}
 }
