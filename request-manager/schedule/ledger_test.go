@@ -347,3 +347,48 @@ func TestLedgerOfPeriodsWithNothingToDo(t *testing.T) {
 		}
 	})
 }
+
+// What was skipped stays to be seen when an app gets other times: together, if these
+// do not have its periods.
+func TestLedgerShowsWhatWasSkippedBefore(t *testing.T) {
+	t.Parallel()
+	for cron, want := range map[string][]string{
+		"30 * * * *":    {"2000-01-01-0200 skipped (3 periods, the last from 2000-01-01T04:00:00Z)"},
+		"0,30 * * * *":  {"2000-01-01-0200 skipped (3 periods, the last from 2000-01-01T04:00:00Z)"},
+		"0 0-6 * * *":   {"2000-01-01-0400 skipped", "2000-01-01-0300 skipped", "2000-01-01-0200 skipped"},
+		"0 */2 * * *":   {"2000-01-01-0200 skipped (3 periods, the last from 2000-01-01T04:00:00Z)"},
+		"*/7 3-4 * * 1": {"2000-01-01-0200 skipped (3 periods, the last from 2000-01-01T04:00:00Z)"},
+	} {
+		t.Run(cron, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) {
+				app := proto.App{Name: "a", Request: "x", Every: proto.Duration(time.Hour), Missed: missedNone}
+				e := w.engine("m1")
+				stop := w.run(e)
+				w.put(e, app)
+				at(hours(1.5))
+				stop()
+				at(hours(4.5))
+				e = w.engine("m2")
+				w.run(e)
+				at(hours(5.25))
+				app.Every, app.Cron = 0, cron
+				w.put(e, app)
+				got := w.ledgerOf(e, "a", epoch.Add(hours(1.5)), epoch.Add(hours(5)), 0)
+				for i, line := range got { // without the reason, which is not of interest here
+					words := strings.Fields(line)
+					got[i] = strings.Join(words[:2], " ")
+					if _, after, ok := strings.Cut(line, " ("); ok {
+						got[i] += " (" + after
+					}
+				}
+				wantLines(w.t, "skipped", got, want...)
+				for n := 1; n < len(want); n++ {
+					if got := w.ledgerOf(e, "a", epoch.Add(hours(1.5)), epoch.Add(hours(5)), n); len(got) != n {
+						w.t.Errorf("%d lines, want %d", len(got), n)
+					}
+				}
+			})
+		})
+	}
+}

@@ -50,7 +50,8 @@ func (l *ledger) whyStands(in proto.Instance) string {
 }
 
 func (l *ledger) whyQueued(in proto.Instance) string {
-	behind := in.Reason == "" || in.Reason == reasonQueued || strings.HasPrefix(in.Reason, reasonSlot)
+	// What it waits for now says more than how it came to be late.
+	behind := in.Reason == "" || in.Reason == reasonQueued || in.Reason == reasonMissed || strings.HasPrefix(in.Reason, reasonSlot)
 	switch {
 	case l.job.Paused:
 		return reasonPaused
