@@ -35,7 +35,7 @@ func (p *program) appVerb() *cobra.Command {
 			return p.showApp(app)
 		},
 	})
-	c.AddCommand(p.appPutVerb(), p.appDeleteVerb(), p.appPauseVerb(true), p.appPauseVerb(false), p.appRunVerb())
+	c.AddCommand(p.appPutVerb(), p.appDeleteVerb(), p.appPauseVerb(true), p.appPauseVerb(false), p.appRunVerb(), p.appUndoVerb())
 	return c
 }
 

@@ -36,6 +36,7 @@ var scheduleAnswers = map[string]string{
 	"DELETE /apps/counter":      "",
 	"PUT /apps/counter/pause":   "",
 	"PUT /apps/counter/resume":  "",
+	"PUT /apps/counter/undo":    "",
 	"GET /apps/counter/periods": periodsJSON,
 	"POST /apps/counter/run": `{"periods": [{"name": "2026-03-01-1000-counter", "start": "2026-03-01T10:00:00Z", "made": true},
  {"name": "2026-03-01-1100-counter", "start": "2026-03-01T11:00:00Z", "made": false, "why": "it has SUCCEEDED"}]}`,
@@ -72,6 +73,8 @@ func TestVerbsShowRecurringWork(t *testing.T) {
 		{"app pause counter", []string{"counter is paused"}},
 		{"app resume counter", []string{"counter goes on"}},
 		{"app delete counter", []string{"counter is deleted"}},
+		{"app undo counter 2026-03-01-1000-counter --retry", []string{"2026-03-01-1000-counter is undone now"}},
+		{"app undo counter 2026-03-01-1000-counter --give-up", []string{"2026-03-01-1000-counter has FAILED, its undo is given up"}},
 		{"app run counter --from 2026-03-01 --to 2d", []string{"PERIOD START RUNS WHY NOT", "(2h ago) yes", "(1h ago) no it has SUCCEEDED"}},
 		{"periods counter", []string{"PERIOD STATE DUE STARTED FINISHED RUN REQUEST WHY", "2026-03-01-1100-counter waiting, late",
 			"- - 0 - waits for adx, retarget; blocks day; held; gap"}},
@@ -102,6 +105,7 @@ func TestWhatVerbsOfRecurringWorkAskFor(t *testing.T) {
 	for _, tt := range []struct {
 		args, call, body string
 	}{
+		{"app undo counter 2026-03-01-1000-counter --give-up", "PUT /api/v1/apps/counter/undo", `{"instance":"2026-03-01-1000-counter","do":"give-up"}`},
 		{"app run counter --period 2026-03-01-1000-counter", "POST /api/v1/apps/counter/run", `{"period":"2026-03-01-1000-counter"}`},
 		{"app run counter --from 2026-03-01T10:00:00Z --to 1h --again --force", "POST /api/v1/apps/counter/run",
 			`{"from":"2026-03-01T10:00:00Z","to":"2026-03-01T11:02:00Z","again":true,"force":true}`},
@@ -180,6 +184,8 @@ func TestBadInputOfRecurringWork(t *testing.T) {
 		{"app put -", "name: x\ntimeout: 0", "treadle: stdin: `timeout` must be more than 0; leave it out for none"},
 		{"app put -", "name: x\nhost: 7", "treadle: stdin: host: a number does not fit"},
 		{"app put /nope", "", "no such file"},
+		{"app undo counter x", "", "treadle: what is to be done? give --retry or --give-up"},
+		{"app undo counter x --retry --give-up", "", "treadle: what is to be done? give --retry or --give-up"},
 		{"app run counter", "", "treadle: which periods? give --period, or --from and --to"},
 		{"app run counter --from 1d", "", "treadle: which periods? give --period, or --from and --to"},
 		{"app run counter --period x --to 1d", "", "treadle: --period stands alone"},
@@ -228,7 +234,7 @@ apps:
 			t.Errorf("only the time in the gap has a reason: %s", l)
 		}
 	}
-	r = f.treadle(t, "schedule", "next", "nightly", "-n", "1", "--from", "2026-11-01T00:00:00Z", "--specs", dir)
+	r = f.treadle(t, "schedule", "next", "nightly", "-n", "1", "--from", "2026-11-01T07:30:00Z", "--specs", dir)
 	has(t, "next times from then on", r.stdout, "2026-11-01-0230-nightly")
 	if r := f.treadle(t, "schedule", "next", "nigthly", "--specs", dir); r.code != 2 {
 		t.Errorf("exit code %d", r.code)

@@ -112,6 +112,7 @@ func (s *server) routes() []httpjson.Route {
 		{Method: "DELETE", Path: "/api/v1/apps/:name", Handle: s.deleteApp, Before: user},
 		{Method: "PUT", Path: "/api/v1/apps/:name/pause", Handle: s.pauseApp, Before: user},
 		{Method: "PUT", Path: "/api/v1/apps/:name/resume", Handle: s.resumeApp, Before: user},
+		{Method: "PUT", Path: "/api/v1/apps/:name/undo", Handle: s.undoInstance, Before: user},
 		{Method: "POST", Path: "/api/v1/apps/:name/run", Handle: s.runApp, Before: user},
 		{Method: "GET", Path: "/api/v1/apps/:name/periods", Handle: s.getPeriods, Before: user},
 		{Method: "GET", Path: "/api/v1/apps/:name/next", Handle: s.getNextTimes, Before: user},

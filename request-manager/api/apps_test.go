@@ -37,6 +37,7 @@ func TestAnswersOnRecurringWork(t *testing.T) {
 		{"PUT", app + "/pause", "", "", ""},
 		{"PUT", app + "/pause", "{}", "", ""},
 		{"PUT", app + "/resume", "", "", ""},
+		{"PUT", app + "/undo", `{"instance":"2026-01-02-0300-counter","do":"give-up"}`, "", ""},
 		{"POST", app + "/run", `{"from":"2026-01-02-0300-counter","to":"2026-01-03"}`,
 			`{"periods":[{"name":"2026-01-02-0300-counter","start":"2026-01-02T03:04:05.6789Z","made":false,"why":"it runs"}]}`, `{"periods":[]}`},
 		{"GET", app + "/periods", "", `[{"app":"counter","name":"2026-01-02-0300-counter",` + periodJSON +
@@ -97,6 +98,9 @@ func TestBadInputOnRecurringWork(t *testing.T) {
 		{"no period", "POST", app + "/run", `{}`, 400, "period: is missing: the time or the name of the period to run, or from and to"},
 		{"period and range", "POST", app + "/run", `{"period":"a","to":"b"}`, 400, "period: stands alone, without from and to"},
 		{"half a range", "POST", app + "/run", `{"from":"a"}`, 400, "to: is missing: periods that start before it are run"},
+		{"undo of nothing", "PUT", app + "/undo", `{"do":"retry"}`, 400, "instance: is missing: the name of the instance whose undo fails"},
+		{"undo without a word", "PUT", app + "/undo", `{"instance":"a"}`, 400, `do: expected "retry" or "give-up", got ""`},
+		{"unknown field of an undo", "PUT", app + "/undo", `{"instance":"a","do":"retry","user":"x"}`, 400, "user: there is no such field"},
 		{"unknown field of a run", "POST", app + "/run", `{"period":"a","agian":true}`, 400, "agian: there is no such field"},
 		{"again is a text", "POST", app + "/run", `{"period":"a","again":"yes"}`, 400, "again: expected true or false, got string"},
 		{"since of periods", "GET", app + "/periods?since=yesterday", "", 400, `since: expected a time such as 2006-01-02T15:04:05.999999Z, got "yesterday"`},
@@ -151,6 +155,10 @@ func TestClientOfRecurringWork(t *testing.T) {
 		{"delete", func() (any, error) { return nil, c.DeleteApp(ctx, "counter") }, nil, []any{"delete", "counter"}},
 		{"pause", func() (any, error) { return nil, c.PauseApp(ctx, "counter", true) }, nil, []any{"counter", true}},
 		{"resume", func() (any, error) { return nil, c.PauseApp(ctx, "counter", false) }, nil, []any{"counter", false}},
+		{"undo", func() (any, error) {
+			return nil, c.UndoInstance(ctx, "counter", proto.UndoInstance{Instance: "i", Do: proto.UndoRetry})
+		}, nil,
+			[]any{"counter", proto.UndoInstance{Instance: "i", Do: proto.UndoRetry}, Anonymous}},
 		{"run", func() (any, error) { return c.RunPeriods(ctx, "counter", run) },
 			proto.RunPeriodsAnswer{Periods: []proto.RunPeriod{{Name: "2026-01-02-0300-counter", Start: created, Why: "it runs"}}}, []any{"counter", run}},
 		{"instances", func() (any, error) { return c.Instances(ctx, filter) }, []proto.Instance{someInstance()}, []any{filter}},

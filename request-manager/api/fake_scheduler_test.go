@@ -85,6 +85,10 @@ func (f *fakeScheduler) PauseApp(_ context.Context, name string, paused bool) er
 	return f.note(name, paused)
 }
 
+func (f *fakeScheduler) UndoInstance(_ context.Context, app string, u proto.UndoInstance, user string) error {
+	return f.note(app, u, user)
+}
+
 func (f *fakeScheduler) RunPeriods(_ context.Context, name string, r proto.RunPeriods) (proto.RunPeriodsAnswer, error) {
 	return proto.RunPeriodsAnswer{Periods: listOf(f, proto.RunPeriod{Name: "2026-01-02-0300-counter", Start: created, Why: "it runs"})}, f.note(name, r)
 }

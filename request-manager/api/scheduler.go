@@ -17,6 +17,8 @@ type Scheduler interface {
 	PutApp(ctx context.Context, app proto.App) (changed bool, err error)
 	DeleteApp(ctx context.Context, name string) error
 	PauseApp(ctx context.Context, name string, paused bool) error
+	// UndoInstance has an undo that keeps failing tried now or given up, for a user.
+	UndoInstance(ctx context.Context, app string, u proto.UndoInstance, user string) error
 	RunPeriods(ctx context.Context, name string, r proto.RunPeriods) (proto.RunPeriodsAnswer, error)
 
 	Periods(ctx context.Context, name string, since, until time.Time, limit int) ([]proto.Period, error)

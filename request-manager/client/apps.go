@@ -55,6 +55,11 @@ func (c *Client) PauseApp(ctx context.Context, name string, paused bool) error {
 	return c.http.Do(ctx, httpclient.Call{Method: "PUT", Base: c.url, Path: appPath(name, verb)})
 }
 
+// UndoInstance has an undo that keeps failing tried now, or given up.
+func (c *Client) UndoInstance(ctx context.Context, app string, u proto.UndoInstance) error {
+	return c.http.Do(ctx, httpclient.Call{Method: "PUT", Base: c.url, Path: appPath(app, "/undo"), Body: u})
+}
+
 // RunPeriods makes instances of periods of an app, and says what became of each.
 func (c *Client) RunPeriods(ctx context.Context, name string, r proto.RunPeriods) (proto.RunPeriodsAnswer, error) {
 	var answer proto.RunPeriodsAnswer
@@ -74,8 +79,8 @@ func (c *Client) Periods(ctx context.Context, name string, since, until time.Tim
 	return periods, err
 }
 
-// NextTimes returns the next n times of an app after a time, now if that is zero; n is
-// a default if 0.
+// NextTimes returns the next n times of an app from a time on, from now on if that is
+// zero; n is a default if 0.
 func (c *Client) NextTimes(ctx context.Context, name string, from time.Time, n uint) ([]proto.NextTime, error) {
 	q := url.Values{}
 	setTime(q, "from", from)
