@@ -30,6 +30,14 @@ type Stopper interface {
 	Stop(ctx context.Context, app proto.App, in proto.Instance) (Outcome, error)
 }
 
+// Knower is a Hook of a member that may be older than the definition of an app: while
+// members with newer ones come, it does not know all that instances do.
+type Knower interface {
+	// Unknown names what an instance would do next and is not known here; "" if that is
+	// known.
+	Unknown(app proto.App, in proto.Instance) string
+}
+
 // Outcome is what is known of an instance after a call of a Hook.
 type Outcome struct {
 	// Done says that the work has ended, OK that it ended well.

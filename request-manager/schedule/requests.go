@@ -60,6 +60,18 @@ func (h *RequestHook) Ready(_ context.Context, in proto.Instance) (ok bool, reas
 	return false, "waits for a job runner on host " + in.Host
 }
 
+// Unknown names the request that the instance would start and the specs do not have.
+func (h *RequestHook) Unknown(app proto.App, in proto.Instance) string {
+	name, id := app.Request, in.RequestID
+	if in.State == proto.InstanceToUndo || in.State == proto.InstanceUndoing {
+		name, id = app.Undo, in.UndoRequestID
+	}
+	if name == "" || id != "" || h.declared[name] != nil {
+		return ""
+	}
+	return "request " + name
+}
+
 // Run starts the request of the instance, or looks at it.
 func (h *RequestHook) Run(ctx context.Context, app proto.App, in proto.Instance) (Outcome, error) {
 	r, out, err := h.find(ctx, app, in)

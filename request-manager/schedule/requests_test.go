@@ -237,3 +237,28 @@ func TestRequestOnAHost(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestsThatSpecsDoNotKnow(t *testing.T) {
+	t.Parallel()
+	h := NewRequestHook(newFakeRequests())
+	for _, tc := range []struct {
+		state             proto.InstanceState
+		request, undo     string
+		requestID, undoID string
+		want              string
+	}{
+		{proto.InstanceQueued, "count", "", "", "", ""},
+		{proto.InstanceQueued, "new", "", "", "", "request new"},
+		{proto.InstanceRunning, "new", "uncount", "", "", "request new"},
+		{proto.InstanceRunning, "new", "uncount", "r1", "", ""}, // it is there: it need not be made
+		{proto.InstanceToUndo, "new", "uncount", "", "", ""},
+		{proto.InstanceUndoing, "count", "new", "r1", "", "request new"},
+		{proto.InstanceUndoing, "count", "new", "r1", "r2", ""},
+		{proto.InstanceUndoing, "new", "", "r1", "", ""},
+	} {
+		in := proto.Instance{State: tc.state, RequestID: tc.requestID, UndoRequestID: tc.undoID}
+		if got := h.Unknown(proto.App{Request: tc.request, Undo: tc.undo}, in); got != tc.want {
+			t.Errorf("%+v: %q", tc, got)
+		}
+	}
+}

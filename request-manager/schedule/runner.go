@@ -27,10 +27,11 @@ type Runner struct {
 	e       *Engine
 	trouble *trouble
 	errors  *tally
+	unknown *unknown
 }
 
 func newRunner(e *Engine) *Runner {
-	return &Runner{e: e, errors: newTally(), trouble: &trouble{log: e.log, msg: "storing steps of instances"}}
+	return &Runner{e: e, errors: newTally(), unknown: newUnknown(e.log), trouble: &trouble{log: e.log, msg: "storing steps of instances"}}
 }
 
 // errDropped says that there is nothing left to do: the instance is not ours, or not
@@ -64,6 +65,11 @@ func (r *Runner) step(ctx context.Context, in proto.Instance) error {
 }
 
 func (r *Runner) stepAs(ctx context.Context, job *Job, in proto.Instance) error {
+	if h, ok := r.e.cfg.Hook.(Knower); ok {
+		if what := h.Unknown(job.App, in); what != "" {
+			return r.leaveToOthers(ctx, in, what)
+		}
+	}
 	if in.State == proto.InstanceQueued {
 		if err := r.prepare(ctx, job, &in); err != nil {
 			return err
@@ -147,8 +153,7 @@ func (r *Runner) claim(ctx context.Context, job *Job, in proto.Instance) (proto.
 	}
 	claimed, err := r.e.store.ClaimInstance(ctx, c)
 	if taken, ok := errors.AsType[*store.SlotTakenError](err); ok {
-		reason := fmt.Sprintf("%s%d", reasonSlot, taken.Number)
-		return claimed, r.hold(ctx, in, reason, slotCheck)
+		return claimed, r.hold(ctx, in, fmt.Sprintf("%s%d", reasonSlot, taken.Number), slotCheck)
 	}
 	if err != nil {
 		return claimed, err
