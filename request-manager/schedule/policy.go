@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -62,7 +63,7 @@ func (j *Job) skip(from, to time.Time, why string) *skipped {
 func (j *Job) atStart(in *proto.Instance, now time.Time, skips skips) (*calendar.Occurrence, *skipped) {
 	newest, ok := j.newest(now)
 	if !ok || !newest.Start.After(in.PeriodStart) {
-		late := now.Sub(in.Due) > missedAfter && in.Reason == ""
+		late := now.Sub(in.Due) > missedAfter && (in.Reason == "" || in.Reason == store.ReasonWasPaused)
 		if !late || j.missed() != missedNone {
 			return nil, nil
 		}
@@ -75,7 +76,53 @@ func (j *Job) atStart(in *proto.Instance, now time.Time, skips skips) (*calendar
 	case j.missed() == missedNone && now.Sub(j.due(newest.Start)) > missedAfter:
 		return j.leave(in, newest.Start, now)
 	}
-	return &newest, j.skip(in.PeriodStart, newest.Start, "missed")
+	return &newest, j.skip(in.PeriodStart, newest.Start, whyMissed(in))
+}
+
+// whyMissed says why periods are missed: what held the instance, as far as it is known.
+func whyMissed(in *proto.Instance) string {
+	switch {
+	case in.Reason == "" || in.Reason == reasonMissed || in.Reason == reasonQueued:
+		return "missed"
+	case behindBackfill(in.Reason):
+		return "overlap: a backfill ran"
+	}
+	return "missed: " + in.Reason
+}
+
+// whyOverlap says why periods are skipped that became due while an instance ran.
+func whyOverlap(in *proto.Instance) string {
+	if in.UndoTries > 0 {
+		return fmt.Sprintf("overlap: %s failed, and so did its undo, %d times", in.Name, in.UndoTries)
+	}
+	return "overlap: an earlier instance ran"
+}
+
+// markBackfill is behind the name of an instance in a reasonSlot.
+const markBackfill = ", a backfill ("
+
+// reasonBehind is the reason of an instance that waits for another one of its app.
+func reasonBehind(j *Job, taken *store.SlotTakenError) string {
+	if taken.Name == "" { // it has ended just now
+		return fmt.Sprintf("%s%d", reasonSlot, taken.Number)
+	}
+	why := taken.State.String()
+	if taken.Reason != "" {
+		why += ": " + taken.Reason
+	}
+	if j.recurring() && !taken.Recurring {
+		return reasonSlot + taken.Name + markBackfill + why + ")"
+	}
+	return reasonSlot + taken.Name + " (" + why + ")"
+}
+
+func behindBackfill(reason string) bool {
+	name, ok := strings.CutPrefix(reason, reasonSlot)
+	if !ok {
+		return false
+	}
+	name, _, ok = strings.Cut(name, markBackfill)
+	return ok && !strings.Contains(name, "(")
 }
 
 // leave skips all periods up to the one that starts at last.
@@ -84,7 +131,7 @@ func (j *Job) leave(in *proto.Instance, last, now time.Time) (*calendar.Occurren
 	if !ok {
 		return nil, nil
 	}
-	return &next, j.skip(in.PeriodStart, next.Start, "missed")
+	return &next, j.skip(in.PeriodStart, next.Start, whyMissed(in))
 }
 
 // keepNewest skips all but the newest of the periods that passed.
@@ -141,7 +188,7 @@ func (j *Job) next(in *proto.Instance, failed bool, now time.Time, skips skips) 
 			return nil, nil
 		}
 		if !first.Start.IsZero() && from.Start.Before(first.Start) {
-			gone = j.skip(from.Start, first.Start, "overlap: an earlier instance ran")
+			gone = j.skip(from.Start, first.Start, whyOverlap(in))
 		}
 	}
 	n := j.instance(o)

@@ -3,7 +3,6 @@ package schedule
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
@@ -143,6 +142,8 @@ func (r *Runner) claim(ctx context.Context, job *Job, in proto.Instance) (proto.
 		// One that was begun has the slot already.
 		Slot: fresh && job.overlap() != overlapAllow, TimeoutAfter: time.Duration(job.App.Timeout),
 	}
+	// What the calendar makes goes before what was asked for.
+	c.Yields = c.Slot && !in.Recurring && job.makesNext()
 	if fresh && in.Recurring && job.makesNext() && job.overlap() == overlapAllow {
 		c.Next, _ = job.next(&in, false, r.e.clock.now(), nil)
 	}
@@ -153,7 +154,7 @@ func (r *Runner) claim(ctx context.Context, job *Job, in proto.Instance) (proto.
 	}
 	claimed, err := r.e.store.ClaimInstance(ctx, c)
 	if taken, ok := errors.AsType[*store.SlotTakenError](err); ok {
-		return claimed, r.hold(ctx, in, fmt.Sprintf("%s%d", reasonSlot, taken.Number), slotCheck)
+		return claimed, r.hold(ctx, in, reasonBehind(job, taken), slotCheck)
 	}
 	if err != nil {
 		return claimed, err

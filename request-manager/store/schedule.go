@@ -25,6 +25,13 @@ const (
 	maxInstance = 200
 )
 
+// Reasons of instances that are QUEUED: of a paused app, and of one that was due before
+// the app was resumed.
+const (
+	ReasonPaused    = "the app is paused"
+	ReasonWasPaused = "the app was paused"
+)
+
 var (
 	// ErrSource says that an app is declared elsewhere: in the specs, or by the API.
 	ErrSource = errors.New("the app is declared elsewhere")
@@ -42,7 +49,11 @@ var (
 // SlotTakenError says that an instance cannot start since another one of its app
 // runs.
 type SlotTakenError struct {
-	Number uint64 // of the one that runs
+	Number uint64 // of the one that runs, or goes first
+	// What is known of that one, as far as it is still live.
+	Name, Reason string
+	State        proto.InstanceState
+	Recurring    bool
 }
 
 func (e *SlotTakenError) Error() string {
@@ -122,6 +133,8 @@ type Claim struct {
 	Member string
 	// Slot says that the instance needs the slot of its app, which one at a time has.
 	Slot bool
+	// Yields says that a recurring instance of the app goes first if it is due.
+	Yields bool
 	// TimeoutAfter bounds the instance from its start; 0 does not.
 	TimeoutAfter time.Duration
 	// Generation is the one that the app must have; 0 is any.

@@ -281,11 +281,12 @@ func (s *Store) PauseApp(ctx context.Context, name string, paused bool) error {
 		if err != nil {
 			return err
 		}
-		q := s.q("UPDATE schedule_instances SET sequence_number = sequence_number + 1, held = 0, fetch_at = ")
+		q := s.q("UPDATE schedule_instances SET sequence_number = sequence_number + 1, held = 0, ")
 		if paused {
-			q.add("NULL")
+			q.add("reason = ?, fetch_at = NULL", ReasonPaused)
 		} else {
-			q.add("CASE WHEN due_at > ").now().add(" THEN due_at ELSE ").now().add(" END")
+			q.add("reason = CASE WHEN due_at > ").now().add(" THEN '' ELSE ? END, fetch_at = CASE WHEN due_at > ", ReasonWasPaused).now().
+				add(" THEN due_at ELSE ").now().add(" END")
 		}
 		_, err = q.add(" WHERE app = ? AND state = ?", name, proto.InstanceQueued).exec(ctx, t)
 		return err

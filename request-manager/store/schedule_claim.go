@@ -91,6 +91,11 @@ func (s *Store) takeSlot(ctx context.Context, t *tx, c Claim) error {
 	if !c.Slot && c.Next == nil {
 		return s.whyNoSlot(ctx, t, c)
 	}
+	if c.Yields {
+		if err := s.goesFirst(ctx, t, c); err != nil {
+			return err
+		}
+	}
 	q := s.q("UPDATE schedule_apps SET ")
 	sep := ""
 	if c.Slot {
@@ -141,9 +146,32 @@ func (s *Store) whyNoSlot(ctx context.Context, db querier, c Claim) error {
 	case err != nil:
 		return err
 	case c.Slot && active.Valid && active.V != c.Spec.Number:
-		return &SlotTakenError{Number: active.V}
+		return s.slotTaken(ctx, db, c.Spec.App, active.V)
 	}
 	return nil
+}
+
+// slotTaken is the error that says what is known of the instance in front.
+func (s *Store) slotTaken(ctx context.Context, db querier, app string, number uint64) error {
+	e := &SlotTakenError{Number: number}
+	err := s.q("SELECT name, state, reason, recurring FROM schedule_instances WHERE app = ? AND number = ?", app, number).
+		row(ctx, db, &e.Name, &e.State, &e.Reason, &e.Recurring)
+	if err := ignoreNotFound(err); err != nil {
+		return err
+	}
+	return e
+}
+
+// goesFirst is an error if a recurring instance of the app is due: one that is made for
+// later, after a failure, is not.
+func (s *Store) goesFirst(ctx context.Context, t *tx, c Claim) error {
+	var number uint64
+	err := s.q("SELECT number FROM schedule_instances WHERE next_of = ? AND number <> ? AND due_at <= ", c.Spec.App, c.Spec.Number).now().
+		add(" AND (held = 1 OR fetch_at <= ").now().add(")").row(ctx, t, &number)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	return s.slotTaken(ctx, t, c.Spec.App, number)
 }
 
 // claim appends the change of the instance's row. MySQL sets columns from left to right, so that

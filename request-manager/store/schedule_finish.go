@@ -102,10 +102,11 @@ func (q *query) archive(state proto.InstanceState, result any) *query {
 		", sequence_number + 1, ?, ?, ", state, result)
 }
 
-// wakeSibling has the first instance looked at that waits for the slot.
+// wakeSibling has the first instance looked at that waits for the slot; what the
+// calendar makes goes before what was asked for.
 func (t *tx) wakeSibling(ctx context.Context, app string) error {
 	_, err := t.s.q("UPDATE schedule_instances SET sequence_number = sequence_number + 1, held = 0, fetch_at = ").now().
 		add(` WHERE app = ? AND held = 1 AND number = (SELECT n FROM (SELECT number AS n FROM schedule_instances
-			WHERE app = ? AND held = 1 ORDER BY period_start LIMIT 1) x)`, app, app).exec(ctx, t)
+			WHERE app = ? AND held = 1 ORDER BY recurring DESC, period_start LIMIT 1) x)`, app, app).exec(ctx, t)
 	return err
 }

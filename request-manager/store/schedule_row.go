@@ -98,8 +98,8 @@ func (t *tx) insertInstance(ctx context.Context, app string, n *NewInstance) err
 		fetch_at, run, name, period_start, period_end, due_at, host, recurring, next_of, reason, conf, created_at)
 		SELECT a.name, a.last_number, a.bucket, ?, 1, 0, 0, CASE WHEN a.paused = 1 THEN NULL ELSE ? END, `,
 		proto.InstanceQueued, n.fetchAt()).nextRun(app, start).
-		add(", ?, ?, ?, ?, ?, ?, ?, ?, ?, ", n.Name, start, n.PeriodEnd.UnixMicro(), n.Due.UnixMicro(),
-			n.Host, n.Recurring, next, cleanReason(n.Reason), nullJSON(n.Conf)).
+		add(", ?, ?, ?, ?, ?, ?, ?, CASE WHEN a.paused = 1 THEN ? ELSE ? END, ?, ", n.Name, start, n.PeriodEnd.UnixMicro(),
+			n.Due.UnixMicro(), n.Host, n.Recurring, next, ReasonPaused, cleanReason(n.Reason), nullJSON(n.Conf)).
 		now().add(" FROM schedule_apps a WHERE a.name = ? AND a.deleted_at IS NULL", app)
 	err := q.execOne(ctx, t)
 	if errors.Is(err, ErrNotUpdated) {
@@ -149,10 +149,11 @@ func (t *tx) adoptNext(ctx context.Context, app string, start time.Time) error {
 func (q *query) moveQueued(app string, n *NewInstance) *query {
 	start := n.PeriodStart.UnixMicro()
 	return q.add("UPDATE schedule_instances SET sequence_number = sequence_number + 1, held = 0, run = ").nextRun(app, start).
-		add(`, name = ?, period_start = ?, period_end = ?, due_at = ?, host = ?, reason = ?, conf = ?,
+		add(`, name = ?, period_start = ?, period_end = ?, due_at = ?, host = ?, conf = ?,
+			reason = CASE WHEN (SELECT a.paused FROM schedule_apps a WHERE a.name = ?) = 1 THEN ? ELSE ? END,
 			fetch_at = CASE WHEN (SELECT a.paused FROM schedule_apps a WHERE a.name = ?) = 1 THEN NULL ELSE ? END`,
-			n.Name, start, n.PeriodEnd.UnixMicro(), n.Due.UnixMicro(), n.Host, cleanReason(n.Reason), nullJSON(n.Conf),
-			app, n.fetchAt())
+			n.Name, start, n.PeriodEnd.UnixMicro(), n.Due.UnixMicro(), n.Host, nullJSON(n.Conf),
+			app, ReasonPaused, cleanReason(n.Reason), app, n.fetchAt())
 }
 
 func nullJSON(b json.RawMessage) any {
