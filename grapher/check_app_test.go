@@ -57,6 +57,9 @@ func on(upstream, period string) string {
 var badApps = []badSpec{
 	{check: "wrong-type", message: "`apps` must be an object with fields, not a list", spec: "apps: [] #!\n"},
 	{check: "wrong-type", app: "x", message: "the app is null: it needs `request`, and one of `every`, `cron`, `starts`, `depends`", spec: apps("x: #!", "y: {request: bare, depends: {x: hourly}}")},
+	{check: "wrong-type", app: "x", message: "an app must be an object with fields, not the number 5", spec: apps("x: 5 #!")},
+	{check: "wrong-type", app: "x", message: "an app must be an object with fields, not the text `daily`", spec: apps("x: daily #!", "y: {request: bare, depends: {x: hourly}}")},
+	{check: "wrong-type", app: "x", message: "an app must be an object with fields, not a list", spec: apps("x: [] #!")},
 	{check: "wrong-type", app: "x", message: "`cron` must be text, not a list", spec: app("  cron: [1] #!")},
 	{check: "wrong-type", app: "x", message: "`args` of an app must be an object with fields, not a list", spec: apps("x:", "  request: check", "  every: 1m", "  args: [feed] #!")},
 	{check: "wrong-type", app: "x", message: "arg `feed`: the YAML tag `!secret` is not supported", spec: apps("x: {request: check, every: 1m, args: {feed: !secret x}} #!")},

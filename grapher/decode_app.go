@@ -33,6 +33,7 @@ func (d *decoder) decodeApps(n *yaml.Node) {
 			d.report("wrong-type", e.line, "the app is null: it needs `request`, and one of `every`, `cron`, `starts`, `depends`")
 			a.malformed[wholeApp] = true
 		} else {
+			a.malformed[wholeApp] = deref(e.value).Kind != yaml.MappingNode
 			a.fields = decodeFields(d, e.value, appFields, "an app", a)
 		}
 		d.apps = append(d.apps, a) // even if it is null: others may depend on it
