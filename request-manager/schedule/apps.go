@@ -87,10 +87,9 @@ func (e *Engine) App(ctx context.Context, name string) (proto.AppStatus, error) 
 // PutApp makes or changes an app that is not declared by the specs. changed is false
 // if it was the same. What runs of it ends as it began.
 func (e *Engine) PutApp(ctx context.Context, app proto.App) (changed bool, err error) {
-	var put store.AppPut
-	var now time.Time
 	err = e.define(ctx, app.Name, func(version uint64) error {
-		if put, now, err = e.checkedPut(ctx, app); err != nil {
+		put, err := e.checkedPut(ctx, app)
+		if err != nil {
 			return err
 		}
 		put.Version = version
@@ -106,7 +105,8 @@ func (e *Engine) PutApp(ctx context.Context, app proto.App) (changed bool, err e
 	}
 	e.log.Info("app stored", "app", app.Name)
 	wait.Nudge(e.fetchWake)
-	return true, storeError(e.signalCurrent(ctx, []store.AppPut{put}, now), app.Name)
+	wait.Nudge(e.signalWake)
+	return true, nil
 }
 
 // maxDefine is how often a change of a definition is checked again, since others were
@@ -136,23 +136,58 @@ func (e *Engine) define(ctx context.Context, name string, do func(version uint64
 }
 
 // checkedPut checks an app that is put over the API, and returns what is stored of it.
-// now is the database's.
-func (e *Engine) checkedPut(ctx context.Context, app proto.App) (put store.AppPut, now time.Time, err error) {
+func (e *Engine) checkedPut(ctx context.Context, app proto.App) (put store.AppPut, err error) {
 	if err := e.notOfSpecs(ctx, app.Name); err != nil {
-		return put, now, err
+		return put, err
 	}
 	if err := e.check(ctx, app); err != nil {
-		return put, now, err
+		return put, err
 	}
-	if now, err = e.store.Now(ctx); err != nil {
-		return put, now, err
+	now, err := e.store.Now(ctx)
+	if err != nil {
+		return put, err
 	}
 	if put, err = e.scheduler.put(app, proto.AppFromAPI, now); err != nil {
-		return put, now, err
+		return put, err
 	}
 	puts := []store.AppPut{put}
-	err = e.alignSince(ctx, puts)
-	return puts[0], now, err
+	if err := e.alignSince(ctx, puts); err != nil {
+		return put, err
+	}
+	if puts[0].Signals, err = begun(puts, now); err != nil {
+		return put, err
+	}
+	below, err := e.begunBelow(ctx, app.Name, now)
+	puts[0].Signals = append(puts[0].Signals, below...)
+	return puts[0], err
+}
+
+// begunBelow returns the periods that have begun of all apps below one: with its new
+// times, there may be nothing left to wait for in them.
+func (e *Engine) begunBelow(ctx context.Context, name string, now time.Time) ([]signal, error) {
+	seen := map[string]bool{name: true}
+	var out []signal
+	for names := []string{name}; len(names) > 0 && len(seen) < maxRelated; names = names[1:] {
+		below, err := e.store.Dependents(ctx, names[0])
+		if err != nil {
+			return nil, err
+		}
+		jobs, err := e.jobs.fresh(ctx, slices.Sorted(maps.Keys(below))...)
+		if err != nil {
+			return nil, err
+		}
+		for app, j := range jobs {
+			if seen[app] {
+				continue
+			}
+			seen[app] = true
+			names = append(names, app)
+			if o, ok := j.cal.AtOrBefore(now); ok {
+				out = append(out, signal{App: app, PeriodStart: o.Start})
+			}
+		}
+	}
+	return out, nil
 }
 
 // check says what is wrong with an app, beside the others that it has to do with:

@@ -126,25 +126,30 @@ func (e *Engine) removeUndeclared(ctx context.Context, declared map[string]bool)
 // signalCurrent has the periods looked at that have begun, of apps that depend on
 // others: all that they need may be done already.
 func (e *Engine) signalCurrent(ctx context.Context, puts []store.AppPut, now time.Time) error {
-	var list []signal
-	for _, p := range puts {
-		if len(p.App.Depends) == 0 {
-			continue
-		}
-		cal, err := calendarOf(p.App)
-		if err != nil {
-			return err
-		}
-		if o, ok := cal.AtOrBefore(now); ok {
-			list = append(list, signal{App: p.App.Name, PeriodStart: o.Start})
-		}
-	}
-	if len(list) == 0 {
-		return nil
+	list, err := begun(puts, now)
+	if err != nil || len(list) == 0 {
+		return err
 	}
 	if err := e.store.AddSignals(ctx, list); err != nil {
 		return err
 	}
 	wait.Nudge(e.signalWake)
 	return nil
+}
+
+// begun returns the periods that have begun, of apps that depend on others.
+func begun(puts []store.AppPut, now time.Time) (list []signal, err error) {
+	for _, p := range puts {
+		if len(p.App.Depends) == 0 {
+			continue
+		}
+		cal, err := calendarOf(p.App)
+		if err != nil {
+			return nil, err
+		}
+		if o, ok := cal.AtOrBefore(now); ok {
+			list = append(list, signal{App: p.App.Name, PeriodStart: o.Start})
+		}
+	}
+	return list, nil
 }

@@ -71,7 +71,7 @@ type AppRow struct {
 	App    proto.App
 	Source string // proto.AppFromSpecs or proto.AppFromAPI
 	Paused bool
-	// Generation counts the definitions.
+	// Generation counts the definitions, and changes of what depends on the app.
 	Generation uint64
 	// Since is when the first period that is expected starts, or later than that.
 	Since      time.Time
@@ -95,6 +95,8 @@ type AppPut struct {
 	// change.
 	Since                     time.Time
 	DeadlineAt, DeadlineStart *time.Time
+	// Signals are given if something changes.
+	Signals []Signal
 	// Version is the AppsVersion that the app was checked against; 0 is any.
 	Version uint64
 }

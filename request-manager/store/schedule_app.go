@@ -97,6 +97,14 @@ func (t *tx) putApp(ctx context.Context, put AppPut) (changed bool, err error) {
 	if err := t.putDepends(ctx, put.App); err != nil {
 		return false, err
 	}
+	if !old.keepsTimes(put) {
+		if err := t.tellUpstreams(ctx, []proto.App{put.App}); err != nil {
+			return false, err
+		}
+	}
+	if err := t.addSignals(ctx, put.Signals); err != nil {
+		return false, err
+	}
 	return true, t.putNext(ctx, put, old.keepsTimes(put))
 }
 
@@ -152,6 +160,21 @@ func (s *Store) insertDepends(ctx context.Context, db querier, apps []proto.App)
 		}
 	}
 	return s.insertRows(ctx, db, "INSERT INTO schedule_depends (upstream, app, period) VALUES", rows)
+}
+
+// tellUpstreams makes the upstream apps of these another generation: an instance that
+// ends now, and did not see yet who depends on it, looks again.
+func (t *tx) tellUpstreams(ctx context.Context, apps []proto.App) error {
+	names := map[string]bool{}
+	for _, app := range apps {
+		for name := range app.Depends {
+			names[name] = true
+		}
+	}
+	return chunks(slices.Sorted(maps.Keys(names)), func(names []string) error {
+		_, err := t.s.q("UPDATE schedule_apps SET generation = generation + 1 WHERE name IN ").ids(names).exec(ctx, t)
+		return err
+	})
 }
 
 // putNext brings the recurring instance of the app to where First is, unless its times

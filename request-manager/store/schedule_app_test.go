@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -270,6 +271,26 @@ func TestDeadlines(t *testing.T) {
 		f.toHour(9)
 		if late, err = f.DeadlineApps(t.Context(), 10); err != nil || len(late) != 0 {
 			t.Errorf("late: %+v, %v", late, err)
+		}
+	})
+}
+
+// An instance that ends while an app comes that depends on its own does not miss that.
+func TestEndSeesWhoCameToDependOnIt(t *testing.T) {
+	each(t, func(t *testing.T, f *fixture) {
+		for name, put := range map[string]func(AppPut) error{
+			"by one": func(p AppPut) error { _, err := f.PutApp(t.Context(), p); return err },
+			"many":   func(p AppPut) error { _, err := f.PutApps(t.Context(), []AppPut{p}); return err },
+		} {
+			up := strings.ReplaceAll("up "+name, " ", "-")
+			f.put(t, hourly(up))
+			in := f.claimed(t, up, "m1")
+			must(t, put(AppPut{App: proto.App{Name: "down-of-" + up, Request: "x", Depends: map[string]string{up: "hourly"}},
+				Source: proto.AppFromAPI, Since: hour(0)}))
+			err := f.FinishInstance(t.Context(), Finish{Spec: in.InstanceSpecifier, State: proto.InstanceSucceeded, Generation: 1})
+			if !errors.Is(err, ErrStaleApp) {
+				t.Errorf("%s: it ended with what it knew before: %v", name, err)
+			}
 		}
 	})
 }

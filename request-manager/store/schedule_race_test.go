@@ -167,7 +167,7 @@ func endAtOnce(t *testing.T, f *fixture, first, second *Store) {
 			in := f.claimed(t, app, "m-"+app)
 			g.Go(func() error {
 				<-start
-				err := s.FinishInstance(t.Context(), Finish{Spec: in.InstanceSpecifier, State: proto.InstanceSucceeded, Generation: 1,
+				err := s.FinishInstance(t.Context(), Finish{Spec: in.InstanceSpecifier, State: proto.InstanceSucceeded, Generation: 2,
 					Next: ptr(period(app, h+1)), Signals: []Signal{{App: "c", PeriodStart: hour(h)}}})
 				return errors.Join(err, settleAll(t, s))
 			})

@@ -104,6 +104,9 @@ func (s *Store) insertMany(ctx context.Context, puts []AppPut) error {
 		if err := s.insertDepends(ctx, t, apps); err != nil {
 			return err
 		}
+		if err := t.tellUpstreams(ctx, apps); err != nil {
+			return err
+		}
 		if err := t.countVersion(ctx, 0); err != nil {
 			return err
 		}
