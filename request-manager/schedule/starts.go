@@ -21,6 +21,7 @@ type starts struct {
 	all bool
 	// known are answers of next and last: many ways may lead up to one app.
 	known map[startsKey]startsAnswer
+	depth int // of the calls that are under way
 }
 
 type startsKey struct {
@@ -34,8 +35,12 @@ type startsAnswer struct {
 	ok bool
 }
 
-// maxKnown bounds the answers that are kept.
-const maxKnown = 10_000
+const (
+	// maxKnown bounds the answers that are kept.
+	maxKnown = 10_000
+	// maxDepth is how far up it is looked. It ends, too, in a circle.
+	maxDepth = 200
+)
 
 // once returns what find finds, which it is asked for once.
 func (s *starts) once(j *Job, t time.Time, forward bool, find func() (calendar.Occurrence, bool)) (calendar.Occurrence, bool) {
@@ -43,7 +48,12 @@ func (s *starts) once(j *Job, t time.Time, forward bool, find func() (calendar.O
 	if a, ok := s.known[key]; ok {
 		return a.o, a.ok
 	}
+	if s.depth >= maxDepth {
+		return calendar.Occurrence{}, false
+	}
+	s.depth++
 	o, ok := find()
+	s.depth--
 	if s.known == nil || len(s.known) >= maxKnown {
 		s.known = map[startsKey]startsAnswer{}
 	}

@@ -128,3 +128,21 @@ func TestStartsOfAYear(t *testing.T) {
 		t.Error("at midnight there is something to wait for")
 	}
 }
+
+// A circle is refused wherever apps are put. One that is stored all the same, such as
+// by an earlier version, stops no member.
+func TestStartsEndInACircle(t *testing.T) {
+	t.Parallel()
+	a, b := dependent("a", "daily", "b", "c"), dependent("b", "daily", "a", "c")
+	a.Timezone = "America/New_York"
+	jobs := map[string]*Job{}
+	for _, app := range []proto.App{a, b, {Name: "c", Request: "x", Starts: "hourly"}} {
+		job, err := compile(store.AppRow{App: app})
+		must(t, err)
+		jobs[app.Name] = job
+	}
+	s := &starts{jobs: jobs}
+	if n := s.count(jobs["a"], epoch, epoch.AddDate(0, 0, 7)); n != 7 {
+		t.Errorf("%d days, want 7", n)
+	}
+}
