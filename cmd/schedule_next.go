@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/treadle-run/treadle/proto"
@@ -38,7 +40,7 @@ and no Request Manager is asked.`,
 		},
 	}
 	c.Flags().UintVarP(&f.n, "number", "n", 10, "how many times")
-	c.Flags().StringVar(&f.from, "from", "", "times after this one; now, if it is not given")
+	c.Flags().StringVar(&f.from, "from", "", "from this time on; from now on, if it is not given")
 	c.Flags().StringVar(&f.specs, "specs", "", "`directory` with specs to read the app from")
 	return p.clientVerb(c)
 }
@@ -59,10 +61,11 @@ func (p *program) nextTimes(c *cobra.Command, name string, f scheduleNextFlags) 
 		if err != nil {
 			return nil, err
 		}
-		if from.IsZero() {
-			from = p.now()
+		after := p.now()
+		if !from.IsZero() {
+			after = from.Add(-time.Nanosecond)
 		}
-		return app.NextTimes(a, from, int(f.n))
+		return app.NextTimes(a, after, int(f.n))
 	}
 	api, err := p.client()
 	if err != nil {

@@ -340,6 +340,15 @@ func TestLedgerOfPeriodsWithNothingToDo(t *testing.T) {
 		}
 		wantLines(w.t, "blocked", got, "2000-01-10-0000-week on day 1/5 2000-01-11-0000-day: not due before 2000-01-11T09:00:00Z",
 			"2000-01-03-0000-week on day 4/5 2000-01-04-0000-day: FAILED: no luck")
+		// The next times say it, too, and begin with the one that is asked for.
+		next, err := e.NextTimes(w.t.Context(), "day", epoch.AddDate(0, 0, 13), 3)
+		must(w.t, err)
+		got = nil
+		for _, n := range next {
+			got = append(got, n.Name[:10]+" "+n.Why)
+		}
+		wantLines(w.t, "next days", got, "2000-01-14 starts when all of it is done of work",
+			"2000-01-15 nothing to wait for: no start of work in it", "2000-01-16 nothing to wait for: no start of work in it")
 		for _, ev := range w.eventsOf("day", proto.AppLate) {
 			if ev.Count != 1 || !ev.PeriodStart.Equal(epoch.AddDate(0, 0, 3)) {
 				w.t.Errorf("late: %+v", ev)
