@@ -57,18 +57,18 @@ func TestMembersWithOlderSpecsLeaveNewApps(t *testing.T) {
 			inWorld(t, func(w *world) {
 				m1, m2 := w.engine("m1", brisk, older), w.engine("m2", brisk)
 				for i := range 12 {
-					app := proto.App{Name: fmt.Sprintf("app%02d", i), Request: "new", Undo: "newundo", Every: proto.Duration(time.Hour)}
+					app := proto.App{Name: fmt.Sprintf("app%02d", i), Request: "new", Undo: "newundo", Every: proto.Duration(10 * time.Minute)}
 					w.do(app.Name, does)
 					w.put(m1, app)
 				}
-				w.put(m1, proto.App{Name: "known", Request: "x", Every: proto.Duration(time.Hour)})
+				w.put(m1, proto.App{Name: "known", Request: "x", Every: proto.Duration(10 * time.Minute)})
 				w.run(m1)
 				w.run(m2)
-				at(hours(1) + 20*time.Minute)
+				at(18 * time.Minute)
 				for i := range 12 {
-					w.wantStates(fmt.Sprintf("app%02d", i), map[string]string{"2000-01-01-0100": "SUCCEEDED"})
+					w.wantStates(fmt.Sprintf("app%02d", i), map[string]string{"2000-01-01-0010": "SUCCEEDED"})
 				}
-				w.wantStates("known", map[string]string{"2000-01-01-0100": "SUCCEEDED"})
+				w.wantStates("known", map[string]string{"2000-01-01-0010": "SUCCEEDED"})
 			})
 		})
 	}
