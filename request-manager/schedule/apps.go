@@ -123,7 +123,12 @@ func (e *Engine) define(ctx context.Context, name string, do func(version uint64
 	case <-ctx.Done():
 		return storeError(ctx.Err(), name)
 	}
-	for range maxDefine {
+	for try := range maxDefine {
+		if try > 0 { // let the others get done
+			if err := wait.For(ctx, backoff(try, 5*time.Millisecond, time.Second)); err != nil {
+				return storeError(err, name)
+			}
+		}
 		version, err := e.store.AppsVersion(ctx)
 		if err == nil {
 			err = do(version)
