@@ -64,19 +64,17 @@ func (w *waker) run(e *Engine) func(context.Context) {
 	return func(ctx context.Context) {
 		t := &trouble{log: e.log, msg: "waking instances whose request has ended"}
 		every(ctx, wakeRetryWait, w.nudge, t, func(ctx context.Context) error {
-			for {
+			for !w.empty() {
 				if err := wait.For(ctx, wakeGather); err != nil {
 					return err
 				}
 				ids, hosts := w.take()
-				if len(ids) == 0 && len(hosts) == 0 {
-					return nil
-				}
 				if err := e.wakeAll(ctx, ids, hosts); err != nil {
 					w.putBack(ids, hosts)
 					return err
 				}
 			}
+			return nil
 		})
 	}
 }
@@ -95,6 +93,12 @@ func (e *Engine) wakeAll(ctx context.Context, ids, hosts []string) error {
 	// Also if it woke none: they may be due by themselves.
 	wait.Nudge(e.fetchWake)
 	return nil
+}
+
+func (w *waker) empty() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.ended) == 0 && len(w.hosts) == 0
 }
 
 func (w *waker) take() (ids, hosts []string) {
