@@ -57,18 +57,18 @@ func TestMembersWithOlderSpecsLeaveNewApps(t *testing.T) {
 			inWorld(t, func(w *world) {
 				m1, m2 := w.engine("m1", brisk, older), w.engine("m2", brisk)
 				for i := range 12 {
-					app := proto.App{Name: fmt.Sprintf("app%02d", i), Request: "new", Undo: "newundo", Every: proto.Duration(10 * time.Minute)}
+					app := proto.App{Name: fmt.Sprintf("app%02d", i), Request: "new", Undo: "newundo", Every: proto.Duration(8 * time.Minute)}
 					w.do(app.Name, does)
 					w.put(m1, app)
 				}
-				w.put(m1, proto.App{Name: "known", Request: "x", Every: proto.Duration(10 * time.Minute)})
+				w.put(m1, proto.App{Name: "known", Request: "x", Every: proto.Duration(8 * time.Minute)})
 				w.run(m1)
 				w.run(m2)
-				at(18 * time.Minute)
+				at(14 * time.Minute)
 				for i := range 12 {
-					w.wantStates(fmt.Sprintf("app%02d", i), map[string]string{"2000-01-01-0010": "SUCCEEDED"})
+					w.wantStates(fmt.Sprintf("app%02d", i), map[string]string{"2000-01-01-0008": "SUCCEEDED"})
 				}
-				w.wantStates("known", map[string]string{"2000-01-01-0010": "SUCCEEDED"})
+				w.wantStates("known", map[string]string{"2000-01-01-0008": "SUCCEEDED"})
 			})
 		})
 	}
@@ -80,19 +80,19 @@ func TestNoMemberKnowsTheRequest(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		e := w.engine("m1", brisk, older)
-		w.put(e, proto.App{Name: "app", Request: "new", Starts: "hourly"})
+		w.put(e, proto.App{Name: "app", Request: "new", Cron: "1 0 * * *"})
 		w.run(e)
-		at(hours(1) + 28*time.Second)
+		at(time.Minute + 28*time.Second)
 		if in := w.instances("app")[0]; in.Reason != "" || in.Sequence != 1 {
 			w.t.Errorf("after 28 s it was touched: %+v", in)
 		}
-		at(hours(1) + 10*time.Minute)
+		at(11 * time.Minute)
 		in := w.instances("app")[0]
 		if in.State != proto.InstanceQueued || !strings.Contains(in.Reason, "no Request Manager that looked knows request new") {
 			w.t.Errorf("it is %s: %s", in.State, in.Reason)
 		}
 		w.run(w.engine("m2", brisk))
 		after(3 * time.Minute)
-		w.wantStates("app", map[string]string{"2000-01-01-0100": "SUCCEEDED"})
+		w.wantStates("app", map[string]string{"2000-01-01-0001": "SUCCEEDED"})
 	})
 }
