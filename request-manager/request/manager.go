@@ -91,6 +91,9 @@ func (c *Config) setDefaults() {
 	def(&c.HeartbeatTimeout, 8*time.Second)
 }
 
+// ttl is for how long a request may be SUSPENDED: users are told whole seconds.
+func (c *Config) ttl() time.Duration { return c.SuspendTTL.Round(time.Second) }
+
 // Manager sees requests through their life. Its methods are safe for concurrent
 // use, and work only while Run does.
 type Manager struct {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
@@ -60,7 +59,7 @@ func (r *Resumer) ResumeAll(ctx context.Context) error {
 		return nil
 	}
 	// What waits for a host without room is left out: it would hide the rest.
-	found, err := r.m.store.UnclaimedSJCs(ctx, maxResumeBatch, r.m.fleet.hostsWithRoom()...)
+	found, err := r.m.store.UnclaimedSJCs(ctx, r.m.cfg.ttl(), maxResumeBatch, r.m.fleet.hostsWithRoom()...)
 	if err != nil {
 		return err
 	}
@@ -180,7 +179,7 @@ func (r *Resumer) Cleanup(ctx context.Context) error {
 	if dropped > 0 {
 		r.m.log.Warn("dropped claims of managers that did not go on with them", "claims", dropped, "age", r.m.cfg.ClaimTimeout)
 	}
-	expired, err := r.m.store.ExpireSJCs(ctx, r.m.cfg.SuspendTTL.Round(time.Second))
+	expired, err := r.m.store.ExpireSJCs(ctx, r.m.cfg.ttl())
 	for _, id := range expired {
 		r.m.log.Warn("suspended for too long: the request failed", "request", id, "ttl", r.m.cfg.SuspendTTL)
 		r.m.metrics.ended.WithLabelValues(proto.StateFail.String()).Inc()

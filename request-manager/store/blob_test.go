@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/treadle-run/treadle/proto"
 )
@@ -123,7 +124,7 @@ func TestSecretsCannotBeReadInTheTables(t *testing.T) {
 		if _, err := blind.ClaimSJC(t.Context(), id, "rm-2"); !errors.Is(err, ErrNoSecretsKey) {
 			t.Errorf("claim without the key: %v", err)
 		}
-		if ids, err := blind.UnclaimedSJCs(t.Context(), 10); err != nil || len(ids) != 1 {
+		if ids, err := blind.UnclaimedSJCs(t.Context(), time.Hour, 10); err != nil || len(ids) != 1 {
 			t.Errorf("a claim that failed was kept: unclaimed %v, %v", ids, err)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,7 +21,7 @@ func TestTwoManagersClaimEachChainOnce(t *testing.T) {
 		var mu sync.Mutex
 		claimed := map[string]string{}
 		claim := func(s *Store, host string) error {
-			found, err := s.UnclaimedSJCs(t.Context(), chains)
+			found, err := s.UnclaimedSJCs(t.Context(), time.Hour, chains)
 			if err != nil {
 				return err
 			}

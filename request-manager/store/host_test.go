@@ -49,7 +49,7 @@ func TestListsOfWhatHostsMayRun(t *testing.T) {
 			if !slices.Equal(got, tt.pending) {
 				t.Errorf("hosts %v: pending %v, want %v", tt.hosts, got, tt.pending)
 			}
-			found, err := f.UnclaimedSJCs(ctx, 10, tt.hosts...)
+			found, err := f.UnclaimedSJCs(ctx, time.Hour, 10, tt.hosts...)
 			must(t, err)
 			got = nil
 			for _, u := range found {

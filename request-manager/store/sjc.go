@@ -85,16 +85,17 @@ type UnclaimedSJC struct {
 	Host      string // the only one that may run it; "" is any
 }
 
-// UnclaimedSJCs returns SJCs that nobody claimed, those that any host may run and
-// those of these hosts, in random order, so that several managers rarely go for the
-// same.
-func (s *Store) UnclaimedSJCs(ctx context.Context, limit int, hosts ...string) ([]UnclaimedSJC, error) {
+// UnclaimedSJCs returns SJCs that nobody claimed and that are not suspended for longer
+// than the ttl: those that any host may run and those of these hosts, in random order,
+// so that several managers rarely go for the same.
+func (s *Store) UnclaimedSJCs(ctx context.Context, ttl time.Duration, limit int, hosts ...string) ([]UnclaimedSJC, error) {
 	var out []UnclaimedSJC
 	err := s.do(ctx, "unclaimed suspended job chains", func(ctx context.Context, _ int) error {
 		out = nil
 		// CROSS: SQLite must not begin with the requests, which are many.
 		return s.q(`SELECT c.request_id, r.host FROM suspended_job_chains c CROSS JOIN requests r ON r.request_id = c.request_id
 			WHERE c.rm_host IS NULL AND r.host IN `).ids(withAnyHost(hosts)).
+			add(" AND c.suspended_at >= ").now().add(" - ?", ttl.Microseconds()).
 			add(" ORDER BY c.suspended_at LIMIT ?", max(limit, unclaimedScan)).
 			rows(ctx, s.read, func(scan func(...any) error) error {
 				var u UnclaimedSJC

@@ -25,7 +25,7 @@ func TestSuspendClaimResume(t *testing.T) {
 		}
 		f.wantState(t, id, proto.StateSuspended, 1)
 
-		ids, err := f.UnclaimedSJCs(ctx, 10)
+		ids, err := f.UnclaimedSJCs(ctx, time.Hour, 10)
 		must(t, err)
 		if !slices.Equal(ids, []UnclaimedSJC{{RequestID: id}}) {
 			t.Errorf("unclaimed %v, want %s", ids, id)
@@ -97,7 +97,7 @@ func TestOldClaimsAreDropped(t *testing.T) {
 		f.clock.add(2 * time.Minute)
 		n, err := f.DropOldClaims(t.Context(), 5*time.Minute)
 		must(t, err)
-		ids, err := f.UnclaimedSJCs(t.Context(), 10)
+		ids, err := f.UnclaimedSJCs(t.Context(), time.Hour, 10)
 		must(t, err)
 		if n != 1 || !slices.Equal(ids, []UnclaimedSJC{{RequestID: dead}}) {
 			t.Errorf("dropped %d, unclaimed %v, want %s", n, ids, dead)
