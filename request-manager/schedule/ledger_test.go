@@ -182,7 +182,7 @@ func TestWhatIsDueSaysWhyItDoesNotRun(t *testing.T) {
 			change: func(a *proto.App) { a.Overlap, a.Undo = overlapQueue, "y" },
 			prepare: func(w *world, _ *Engine) {
 				w.do("a", fails)
-				w.undo["a"] = func(proto.Instance) (Outcome, error) { return Outcome{Done: true, Reason: "stuck"}, nil }
+				w.undoes("a", func(proto.Instance) (Outcome, error) { return Outcome{Done: true, Reason: "stuck"}, nil })
 			},
 			at: 2.5,
 			want: []string{

@@ -136,6 +136,12 @@ func (w *world) do(app string, f func(in proto.Instance) (Outcome, error)) {
 	w.does[app] = f
 }
 
+func (w *world) undoes(app string, f func(in proto.Instance) (Outcome, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.undo[app] = f
+}
+
 func (w *world) setDown(host string, down bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
