@@ -13,7 +13,7 @@ func TestUndo(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.do("tick", fails)
 		tries := []time.Duration{}
-		w.undoes("tick", func(in proto.Instance) (Outcome, error) {
+		w.undo["tick"] = func(in proto.Instance) (Outcome, error) {
 			tries = append(tries, time.Since(epoch)-hours(1))
 			if int(in.UndoTries) != len(tries)-1 && in.Number == 1 {
 				w.t.Errorf("try %d to undo says that it is try %d", len(tries), in.UndoTries+1)
@@ -22,7 +22,7 @@ func TestUndo(t *testing.T) {
 				return Outcome{Done: true, Reason: "still in use"}, nil
 			}
 			return Outcome{Done: true, OK: true}, nil
-		})
+		}
 		e := w.engine("m1")
 		w.put(e, proto.App{Name: "tick", Request: "x", Undo: "unx", Every: proto.Duration(time.Hour)})
 		w.run(e)

@@ -100,12 +100,12 @@ func TestSkipsSayWhatHeldTheInstance(t *testing.T) {
 			w.do("tick", fails)
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.undoes("tick", fails)
+			w.undo["tick"] = fails
 		}, func(w *world, _ *Engine) {
 			w.do("tick", nil)
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.undoes("tick", nil)
+			w.undo["tick"] = nil
 		}, "overlap: 2000-01-01-0200-tick failed, and so did its undo, "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -20,10 +20,10 @@ func TestUndoThatKeepsFailing(t *testing.T) {
 			}
 			return ok(in), nil
 		})
-		w.undoes("tick", func(proto.Instance) (Outcome, error) {
+		w.undo["tick"] = func(proto.Instance) (Outcome, error) {
 			tries++
 			return Outcome{Done: true, Reason: "still in use"}, nil
-		})
+		}
 		e := w.engine("m1")
 		w.put(e, proto.App{Name: "tick", Request: "x", Undo: "unx", Overlap: overlapQueue, Every: proto.Duration(time.Hour)})
 		w.run(e)
