@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/calendar"
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -48,7 +49,7 @@ func (s *system) due(ctx context.Context, r *report, name, prefix string, apps i
 	if time.Until(at) < 2*time.Second {
 		return fmt.Errorf("this machine is too slow: the apps were there %s before they are due", time.Until(at))
 	}
-	if err := wait(ctx, time.Until(at)-time.Second); err != nil {
+	if err := wait.For(ctx, time.Until(at)-time.Second); err != nil {
 		return err
 	}
 	before := s.usage()
@@ -143,7 +144,7 @@ func idle(ctx context.Context, o options, r *report) error {
 		}
 		const length = time.Minute
 		before := s.usage()
-		if err := wait(ctx, length); err != nil {
+		if err := wait.For(ctx, length); err != nil {
 			return err
 		}
 		after := s.usage()
@@ -153,17 +154,6 @@ func idle(ctx context.Context, o options, r *report) error {
 			share(after.rm, before.rm), share(after.db, before.db), status(s.rm, "VmRSS")>>20)
 	}
 	return nil
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 func (s *system) count(ctx context.Context, query string) (n int, err error) {
