@@ -74,9 +74,28 @@ func (p *program) client() (*client.Client, error) {
 	if err != nil {
 		return nil, usageErrorf("%v", err)
 	}
-	c := client.New(client.Config{URL: addr, User: p.user(), TLS: tls})
+	secret, err := p.clusterSecret(addr)
+	if err != nil {
+		return nil, err
+	}
+	c := client.New(client.Config{URL: addr, User: p.user(), Secret: string(secret), TLS: tls})
 	p.closers = append(p.closers, c.Close)
 	return c, nil
+}
+
+// clusterSecret returns what proves to the Request Manager at addr that this user
+// operates it, or "": what the environment says, or the secret that the services of
+// this user on this machine share, which leaves it for no other machine.
+func (p *program) clusterSecret(addr string) (config.Secret, error) {
+	c := config.Cluster{Secret: config.Secret(p.env("TREADLE_CLUSTER_SECRET")), SecretFile: p.env("TREADLE_CLUSTER_SECRET_FILE")}
+	if !c.Set() && !config.IsLoopbackURL(addr) {
+		return "", nil
+	}
+	secret, err := c.LoadExisting()
+	if err != nil {
+		return "", usageErrorf("%w", err)
+	}
+	return secret, nil
 }
 
 // user is who asks: $TREADLE_USER, else the user of the system.

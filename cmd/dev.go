@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/treadle-run/treadle/config"
 	jr "github.com/treadle-run/treadle/job-runner/app"
 	rm "github.com/treadle-run/treadle/request-manager/app"
 )
@@ -152,9 +151,6 @@ func devConfig(f devFlags) (rm.Config, jr.Config, error) {
 	if err := os.MkdirAll(f.data, 0o700); err != nil {
 		return rmConfig, jrConfig, usageErrorf("--data: %v", err)
 	}
-	// The runner runs commands: only this process may tell it to.
-	secret := config.Secret(cryptorand.Text())
-	rmConfig.Cluster.Secret, jrConfig.Cluster.Secret = secret, secret
 	return rmConfig, jrConfig, makeKey(rmConfig.Secrets.KeyFile)
 }
 

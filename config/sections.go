@@ -7,26 +7,9 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
-
-// Cluster is how the services of one installation know each other.
-type Cluster struct {
-	// Secret is the same text in every RM and JR. "" is none.
-	Secret Secret `yaml:"secret"`
-}
-
-// minSecret is the least length of a cluster secret: one that can be guessed
-// gives a stranger a shell on every runner.
-const minSecret = 16
-
-// Validate reports a secret that is too short to be one.
-func (c Cluster) Validate() error {
-	if c.Secret != "" && len(c.Secret) < minSecret {
-		return fmt.Errorf("cluster.secret: must have at least %d characters", minSecret)
-	}
-	return nil
-}
 
 // ValidateListen reports an address that a service must not listen at: one that
 // others can reach, while nothing proves that a caller belongs to the
@@ -36,7 +19,7 @@ func ValidateListen(addr string, t TLS, c Cluster, secretProves bool) error {
 	if err != nil || port == "" {
 		return fmt.Errorf("server.addr: %q is not host:port, such as 127.0.0.1:32308", addr)
 	}
-	if isLoopback(host) || secretProves && c.Secret != "" || t.Mutual() {
+	if isLoopback(host) || secretProves && c.Set() || t.Mutual() {
 		return nil
 	}
 	proofs := "set server.tls with ca_file (mutual TLS)"
@@ -44,6 +27,39 @@ func ValidateListen(addr string, t TLS, c Cluster, secretProves bool) error {
 		proofs = "set cluster.secret, or server.tls with ca_file (mutual TLS),"
 	}
 	return fmt.Errorf("server.addr: %s can be reached from other machines: %s or listen at 127.0.0.1", addr, proofs)
+}
+
+// ServerNames returns the host names that a service answers to, from what its
+// configuration says: the address it listens at, its base URL (or ""), and the names
+// that are given besides.
+func ServerNames(addr, base string, names []string) []string {
+	out := slices.Clone(names)
+	if host, _, err := net.SplitHostPort(addr); err == nil && !IsWildcard(addr) {
+		out = append(out, host)
+	}
+	if u, err := url.Parse(base); err == nil && u.Hostname() != "" {
+		out = append(out, u.Hostname())
+	}
+	return out
+}
+
+// ValidateNames reports a text that is no host name or address, such as one with a
+// port.
+func ValidateNames(key string, names []string) error {
+	for _, name := range names {
+		if u, err := url.Parse("http://" + name); err != nil || u.Host != name || u.Port() != "" || strings.ContainsAny(name, "*/ ") {
+			if _, err := netip.ParseAddr(name); err != nil {
+				return fmt.Errorf("%s: %q is not a host name or an address without a port", key, name)
+			}
+		}
+	}
+	return nil
+}
+
+// IsLoopbackURL reports whether a base URL leads to this machine and nowhere else.
+func IsLoopbackURL(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && isLoopback(u.Hostname())
 }
 
 func isLoopback(host string) bool {

@@ -19,6 +19,8 @@ const (
 	CodeMethod        Code = "method"        // the path does not have that method
 	CodeConflict      Code = "conflict"      // not in this state, or no longer yours
 	CodeTooLarge      Code = "too-large"     // over a limit
+	CodeMediaType     Code = "media-type"    // the body is not JSON
+	CodeMisdirected   Code = "misdirected"   // the Host is not a name of this service
 	CodeUnprocessable Code = "unprocessable" // well formed, but the work cannot be made of it
 	CodeUnavailable   Code = "unavailable"   // try again later
 	CodeInternal      Code = "internal"      // our fault
@@ -32,6 +34,8 @@ var httpStatus = map[Code]int{
 	CodeMethod:        http.StatusMethodNotAllowed,
 	CodeConflict:      http.StatusConflict,
 	CodeTooLarge:      http.StatusRequestEntityTooLarge,
+	CodeMediaType:     http.StatusUnsupportedMediaType,
+	CodeMisdirected:   http.StatusMisdirectedRequest,
 	CodeUnprocessable: http.StatusUnprocessableEntity,
 	CodeUnavailable:   http.StatusServiceUnavailable,
 	CodeInternal:      http.StatusInternalServerError,

@@ -26,12 +26,12 @@ type Route struct {
 	Before []echo.MiddlewareFunc
 }
 
-// New returns an echo that has the routes, answers every error in the shape of
-// proto.ErrorBody, survives panics of handlers, and counts in metrics.
-func New(routes []Route, metrics *Metrics, log *slog.Logger) *echo.Echo {
+// New returns an echo that has the routes behind the guard, answers every error in
+// the shape of proto.ErrorBody, survives panics of handlers, and counts in metrics.
+func New(routes []Route, guard Guard, metrics *Metrics, log *slog.Logger) *echo.Echo {
 	e := echo.New()
 	e.HTTPErrorHandler = errorHandler(log)
-	e.Use(metrics.middleware(log), recovery)
+	e.Use(metrics.middleware(log), recovery, guard.middleware())
 	for _, r := range routes {
 		e.Add(r.Method, r.Path, r.Handle, r.Before...)
 	}

@@ -33,7 +33,7 @@ type thing struct {
 func serve(t *testing.T, log io.Writer, handle echo.HandlerFunc, r *http.Request) *httptest.ResponseRecorder {
 	t.Helper()
 	routes := []Route{{Method: "POST", Path: "/things/:id", Handle: handle}, {Method: "GET", Path: "/things/:id", Handle: handle}}
-	e := New(routes, NewMetrics(prometheus.NewRegistry(), "test"), slog.New(slog.NewTextHandler(log, nil)))
+	e := New(routes, Guard{}, NewMetrics(prometheus.NewRegistry(), "test"), slog.New(slog.NewTextHandler(log, nil)))
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, r)
 	return w
@@ -84,7 +84,7 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Parallel()
 			w := serve(t, t.Output(), func(c echo.Context) error {
 				return Decode(c, &thing{}, 64<<10)
-			}, httptest.NewRequest("POST", "/things/1", strings.NewReader(tc.body)))
+			}, httptest.NewRequest("POST", "http://localhost/things/1", strings.NewReader(tc.body)))
 			if b := errorBody(t, w); w.Code != tc.status || b.Message != tc.message {
 				t.Errorf("got %d %q, want %d %q", w.Code, b.Message, tc.status, tc.message)
 			}
@@ -94,7 +94,7 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestDecodeRefusesEncodings(t *testing.T) {
 	t.Parallel()
-	r := httptest.NewRequest("POST", "/things/1", strings.NewReader("{}"))
+	r := httptest.NewRequest("POST", "http://localhost/things/1", strings.NewReader("{}"))
 	r.Header.Set("Content-Encoding", "gzip")
 	w := serve(t, t.Output(), func(c echo.Context) error { return Decode(c, &thing{}, 100) }, r)
 	if b := errorBody(t, w); w.Code != 400 || !strings.Contains(b.Message, "gzip") {
@@ -111,7 +111,7 @@ func TestDecodeTakes(t *testing.T) {
 			return err
 		}
 		return Empty(c)
-	}, httptest.NewRequest("POST", "/things/1", strings.NewReader(body)))
+	}, httptest.NewRequest("POST", "http://localhost/things/1", strings.NewReader(body)))
 	if w.Code != 200 || w.Body.Len() != 0 {
 		t.Fatalf("got %d %s", w.Code, w.Body)
 	}
@@ -143,7 +143,7 @@ func TestErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
-			w := serve(t, &log, func(echo.Context) error { return tc.err }, httptest.NewRequest("GET", "/things/"+someID, nil))
+			w := serve(t, &log, func(echo.Context) error { return tc.err }, httptest.NewRequest("GET", "http://localhost/things/"+someID, nil))
 			b := errorBody(t, w)
 			if w.Code != tc.status || b.Message != tc.message || b.RequestID != tc.requestID {
 				t.Errorf("got %d %+v", w.Code, b)
@@ -163,7 +163,7 @@ func TestPanicIsAnsweredAndLoggedWithItsStack(t *testing.T) {
 	var log bytes.Buffer
 	w := serve(t, &log, func(c echo.Context) error {
 		return c.NoContent([]int{}[len(c.Path())])
-	}, httptest.NewRequest("GET", "/things/1", nil))
+	}, httptest.NewRequest("GET", "http://localhost/things/1", nil))
 	if b := errorBody(t, w); w.Code != 500 || b.Message != "internal error" {
 		t.Errorf("got %d %q", w.Code, b.Message)
 	}
@@ -183,7 +183,7 @@ func TestNoSuchPathOrMethod(t *testing.T) {
 		{"GET", "/", 404, "no such path: /"},
 		{"DELETE", "/things/1", 405, "DELETE is not allowed here, only OPTIONS, GET, POST"},
 	} {
-		w := serve(t, t.Output(), Healthz, httptest.NewRequest(tc.method, tc.path, nil))
+		w := serve(t, t.Output(), Healthz, httptest.NewRequest(tc.method, "http://localhost"+tc.path, nil))
 		if b := errorBody(t, w); w.Code != tc.status || b.Message != tc.message {
 			t.Errorf("%s %s: got %d %q", tc.method, tc.path, w.Code, b.Message)
 		}
@@ -194,7 +194,7 @@ func TestValueThatJSONCannotCarryIsInternalError(t *testing.T) {
 	t.Parallel()
 	w := serve(t, io.Discard, func(c echo.Context) error {
 		return JSON(c, 200, map[string]any{"f": func() {}})
-	}, httptest.NewRequest("GET", "/things/1", nil))
+	}, httptest.NewRequest("GET", "http://localhost/things/1", nil))
 	if b := errorBody(t, w); w.Code != 500 || b.Message != "internal error" {
 		t.Errorf("got %d %q", w.Code, b.Message)
 	}
@@ -216,7 +216,7 @@ func TestSecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := httptest.NewRequest("GET", "/things/1", nil)
+			r := httptest.NewRequest("GET", "http://localhost/things/1", nil)
 			r.Header.Set("Authorization", tc.header)
 			if w := serve(t, t.Output(), Secret(tc.secret)(Healthz), r); w.Code != tc.status {
 				t.Errorf("got %d, want %d", w.Code, tc.status)
@@ -232,10 +232,10 @@ func TestMetricsAreByRouteAndNotByWhatCallersMakeUp(t *testing.T) {
 		{Method: "GET", Path: "/things/:id", Handle: Healthz},
 		{Method: "GET", Path: "/metrics", Handle: Expose(registry)},
 	}
-	e := New(routes, NewMetrics(registry, "test"), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	e := New(routes, Guard{}, NewMetrics(registry, "test"), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	call := func(method, path string) string {
 		w := httptest.NewRecorder()
-		e.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+		e.ServeHTTP(w, httptest.NewRequest(method, "http://localhost"+path, nil))
 		return w.Body.String()
 	}
 	call("GET", "/things/1")

@@ -24,7 +24,7 @@ func Secret(secret string) echo.MiddlewareFunc {
 		return func(c echo.Context) error {
 			got := sha256.Sum256([]byte(c.Request().Header.Get(echo.HeaderAuthorization)))
 			if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
-				return proto.Errorf(proto.CodeUnauthorized, "this route is for members of the cluster: the cluster secret is missing or wrong")
+				return proto.Errorf(proto.CodeUnauthorized, "this route is for services and operators of this installation: the cluster secret is missing or wrong (cluster.secret)")
 			}
 			return next(c)
 		}

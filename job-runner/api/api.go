@@ -36,6 +36,8 @@ type Config struct {
 	// BaseURL is how Request Managers reach this runner, such as
 	// "http://10.0.0.7:32307"; default: as the caller did.
 	BaseURL string
+	// Guard keeps web pages out.
+	Guard httpjson.Guard
 	// Secret of the cluster; if set, callers must know it.
 	Secret string
 	// BodyLimit is the most bytes of a body (default 512 MiB).
@@ -60,7 +62,7 @@ func New(cfg Config, r Runner, log *slog.Logger) http.Handler {
 	}
 	s := &server{cfg: cfg, runner: r}
 	metrics := httpjson.NewMetrics(cfg.Registry, "job-runner")
-	return httpjson.New(s.routes(), metrics, log)
+	return httpjson.New(s.routes(), cfg.Guard, metrics, log)
 }
 
 // routes is the table of all routes.

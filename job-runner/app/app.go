@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/xid"
 
+	"github.com/treadle-run/treadle/config"
+	"github.com/treadle-run/treadle/internal/httpjson"
 	"github.com/treadle-run/treadle/internal/httpserve"
 	"github.com/treadle-run/treadle/internal/supervise"
 	"github.com/treadle-run/treadle/job"
@@ -48,7 +50,16 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	if err != nil {
 		return fmt.Errorf("rm_client.tls: %w", err)
 	}
-	ln, err := listen(cfg)
+	mutual := cfg.Server.TLS.Mutual() && cfg.RMClient.TLS.CertFile != ""
+	secret, err := cfg.Cluster.Load(mutual)
+	if err != nil {
+		return err
+	}
+	serverTLS, err := cfg.Server.TLS.Server()
+	if err != nil {
+		return fmt.Errorf("server.tls: %w", err)
+	}
+	ln, err := httpserve.Listen(cfg.Server.Addr, serverTLS)
 	if err != nil {
 		return err
 	}
@@ -56,7 +67,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	if err != nil {
 		return err
 	}
-	rm := client.New(client.Config{URL: cfg.RMClient.URL, Secret: string(cfg.Cluster.Secret), TLS: rmTLS})
+	rm := client.New(client.Config{URL: cfg.RMClient.URL, Secret: string(secret), TLS: rmTLS})
 	defer rm.Close()
 	supervisor := supervise.New(deps.Logger)
 	// The manager takes what was at this address for dead as soon as this runner
@@ -74,7 +85,11 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		JobContext:  func(ctx context.Context) context.Context { return supervise.With(ctx, supervisor) },
 	})
 	handler := api.New(api.Config{
-		Version: deps.Version, BaseURL: self.URL, Secret: string(cfg.Cluster.Secret), Registry: prometheus.NewRegistry(),
+		Version: deps.Version, BaseURL: self.URL, Secret: string(secret), Registry: prometheus.NewRegistry(),
+		Guard: httpjson.Guard{
+			Names:       config.ServerNames(cfg.Server.Addr, cfg.Server.URL, cfg.Server.Names),
+			Certificate: httpjson.ServerCertificate(serverTLS),
+		},
 	}, runner, deps.Logger)
 
 	deps.Logger.Info("job runner listens", "addr", ln.Addr().String(), "url", self.URL, "runner", self.ID, "rm", cfg.RMClient.URL)
@@ -107,14 +122,6 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		deps.Logger.Info("job runner ended, everything is handed in")
 	}
 	return runErr
-}
-
-func listen(cfg Config) (net.Listener, error) {
-	t, err := cfg.Server.TLS.Server()
-	if err != nil {
-		return nil, fmt.Errorf("server.tls: %w", err)
-	}
-	return httpserve.Listen(cfg.Server.Addr, t)
 }
 
 // register says how the runner registers.

@@ -27,8 +27,11 @@ type Config struct {
 type Server struct {
 	Addr string `yaml:"addr"` // host:port
 	// URL is how Request Managers reach this runner; "" makes it from Addr.
-	URL string     `yaml:"url"`
-	TLS config.TLS `yaml:"tls"`
+	URL string `yaml:"url"`
+	// Names are host names of the runner, besides those of the address, the URL and the
+	// certificate.
+	Names []string   `yaml:"names"`
+	TLS   config.TLS `yaml:"tls"`
 }
 
 // RMClient is how Request Managers are reached.
@@ -58,6 +61,7 @@ func Default() Config {
 func (c Config) Validate() error {
 	return errors.Join(
 		config.ValidateListen(c.Server.Addr, c.Server.TLS, c.Cluster, true),
+		config.ValidateNames("server.names", c.Server.Names),
 		c.Server.TLS.ValidateServer("server.tls"),
 		c.validateServerURL(),
 		config.ValidateURL("rm_client.url", c.RMClient.URL),

@@ -22,14 +22,14 @@ func TestEveryKeyIsReadFromTheFileAndTheEnvironmentWins(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "jr.yaml")
 	text := `
-server: {addr: "127.0.0.1:1", url: "http://h:1", tls: {cert_file: a, key_file: b, ca_file: c}}
+server: {addr: "127.0.0.1:1", url: "http://h:1", names: [n], tls: {cert_file: a, key_file: b, ca_file: c}}
 rm_client: {url: "http://h:2", tls: {cert_file: a, key_file: b, ca_file: c}}
 host: h
 labels: {zone: a}
 capacity: 7
 work_dir: /w
 limits: {data: 8}
-cluster: {secret: x}
+cluster: {secret: x, secret_file: f}
 shutdown_timeout: 9s
 log: {level: debug, format: json}
 `

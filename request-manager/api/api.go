@@ -21,6 +21,8 @@ import (
 type Config struct {
 	// Version is what GET /version says.
 	Version string
+	// Guard keeps web pages out.
+	Guard httpjson.Guard
 	// Secret of the cluster; if set, runners must know it to report.
 	Secret string
 	// BodyLimit is the most bytes of a body of a user (default 8 MiB, and room for the args), RunnerBodyLimit
@@ -77,7 +79,7 @@ func New(cfg Config, m Manager, scheduler Scheduler, log *slog.Logger) http.Hand
 		beat:      15 * time.Second,
 	}
 	metrics := httpjson.NewMetrics(cfg.Registry, "request-manager")
-	e := httpjson.New(s.routes(), metrics, log)
+	e := httpjson.New(s.routes(), cfg.Guard, metrics, log)
 	e.Use(oddIDs)
 	return e
 }
@@ -86,6 +88,7 @@ func New(cfg Config, m Manager, scheduler Scheduler, log *slog.Logger) http.Hand
 func (s *server) routes() []httpjson.Route {
 	user := []echo.MiddlewareFunc{identify, inTime}
 	runner := []echo.MiddlewareFunc{httpjson.Secret(s.cfg.Secret)}
+	operator := []echo.MiddlewareFunc{httpjson.Secret(s.cfg.Secret), identify, inTime}
 	return []httpjson.Route{
 		{Method: "POST", Path: "/api/v1/requests", Handle: s.createRequest, Before: user},
 		{Method: "GET", Path: "/api/v1/requests", Handle: s.findRequests, Before: user},
@@ -122,12 +125,12 @@ func (s *server) routes() []httpjson.Route {
 		{Method: "GET", Path: "/api/v1/hosts/:host/instances", Handle: s.getHostInstances, Before: user},
 
 		{Method: "GET", Path: "/api/v1/schedule/members", Handle: s.listMembers, Before: user},
-		{Method: "PUT", Path: "/api/v1/schedule/shards", Handle: s.setShards, Before: user},
+		{Method: "PUT", Path: "/api/v1/schedule/shards", Handle: s.setShards, Before: operator},
 		{Method: "GET", Path: "/api/v1/job-runners", Handle: s.listRunners, Before: user},
-		{Method: "PUT", Path: "/api/v1/job-runners/:runner/drain", Handle: s.drainRunner, Before: user},
+		{Method: "PUT", Path: "/api/v1/job-runners/:runner/drain", Handle: s.drainRunner, Before: operator},
 		{Method: "GET", Path: "/version", Handle: httpjson.Version(s.cfg.Version)},
 		{Method: "GET", Path: "/healthz", Handle: httpjson.Healthz},
 		{Method: "GET", Path: "/readyz", Handle: s.ready},
-		{Method: "GET", Path: "/metrics", Handle: httpjson.Expose(s.cfg.Registry)},
+		{Method: "GET", Path: "/metrics", Handle: httpjson.Expose(s.cfg.Registry), Before: runner},
 	}
 }

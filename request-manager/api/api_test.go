@@ -218,7 +218,8 @@ func TestRunnersMustKnowTheSecretAndUsersNeedNot(t *testing.T) {
 		{"PUT", of + "/finish", true}, {"PUT", of + "/suspend", true}, {"PUT", of + "/progress", true},
 		{"POST", of + "/log", true}, {"POST", "/api/v1/reports", true}, {"POST", "/api/v1/job-runners", true},
 		{"GET", of, false}, {"PUT", of + "/stop", false}, {"GET", "/api/v1/job-runners", false},
-		{"GET", "/healthz", false}, {"GET", "/version", false}, {"GET", "/metrics", false},
+		{"GET", "/healthz", false}, {"GET", "/version", false}, {"GET", "/readyz", false},
+		{"GET", "/metrics", true}, {"PUT", "/api/v1/job-runners/r1/drain?on=true", true}, {"PUT", "/api/v1/schedule/shards", true},
 	} {
 		m := &fakeManager{}
 		w := call(t, Config{Secret: "s3"}, m, tc.method, tc.path, "")
@@ -240,7 +241,7 @@ func TestServiceSurvivesPanics(t *testing.T) {
 	w := httptest.NewRecorder()
 	api := New(Config{}, &fakeManager{panics: true}, &fakeScheduler{}, quiet(t))
 	for range 2 {
-		api.ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/requests/"+someID, nil))
+		api.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/api/v1/requests/"+someID, nil))
 	}
 	if w.Code != 500 || !strings.Contains(w.Body.String(), `"internal error"`) {
 		t.Errorf("got %d %s", w.Code, w.Body)

@@ -14,7 +14,7 @@ func BenchmarkCreate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest("POST", "/api/v1/requests", strings.NewReader(body))
+		r := httptest.NewRequest("POST", "http://localhost/api/v1/requests", strings.NewReader(body))
 		api.ServeHTTP(w, r)
 		if w.Code != 201 {
 			b.Fatal(w.Code, w.Body)

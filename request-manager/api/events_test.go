@@ -74,7 +74,7 @@ func stream(ctx context.Context, t *testing.T, cfg Config, m Manager) (end func(
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		api.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/api/v1/requests/"+someID+"/events", nil))
+		api.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://localhost/api/v1/requests/"+someID+"/events", nil))
 	}()
 	synctest.Wait()
 	return func() *httptest.ResponseRecorder { <-done; return w }
@@ -195,7 +195,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		open := func() *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()
-			api.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/api/v1/requests/"+someID+"/events", nil))
+			api.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://localhost/api/v1/requests/"+someID+"/events", nil))
 			return w
 		}
 		done := make(chan struct{})

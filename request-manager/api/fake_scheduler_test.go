@@ -129,7 +129,7 @@ func (f *fakeScheduler) SetShards(_ context.Context, n int) error { return f.not
 func ask(t *testing.T, f *fakeScheduler, method, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	New(Config{}, &fakeManager{}, f, quiet(t)).ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+	New(Config{}, &fakeManager{}, f, quiet(t)).ServeHTTP(w, httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body)))
 	return w
 }
 

@@ -212,7 +212,7 @@ func quiet(t *testing.T) *slog.Logger {
 // call sends one call to the API over the manager. Headers are "Name: value".
 func call(t *testing.T, cfg Config, m Manager, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Add(name, value)

@@ -26,7 +26,7 @@ func TestUsersDoNotWaitForEver(t *testing.T) {
 		api := New(Config{}, &hangingManager{}, &fakeScheduler{}, quiet(t))
 		w := httptest.NewRecorder()
 		begun := time.Now()
-		api.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/requests", nil))
+		api.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/v1/requests", nil))
 		if took := time.Since(begun); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || took != userTimeout {
 			t.Errorf("answered %d, Retry-After %q, after %s; want 503 after %s", w.Code, w.Header().Get("Retry-After"), took, userTimeout)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -17,7 +18,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/xid"
 
+	"github.com/treadle-run/treadle/config"
 	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/internal/httpjson"
 	"github.com/treadle-run/treadle/internal/httpserve"
 	"github.com/treadle-run/treadle/job"
 	jrclient "github.com/treadle-run/treadle/job-runner/client"
@@ -59,7 +62,16 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	if err != nil {
 		return fmt.Errorf("jr_client.tls: %w", err)
 	}
-	ln, err := listen(cfg)
+	mutual := cfg.Server.TLS.Mutual() && cfg.JRClient.TLS.CertFile != ""
+	secret, err := cfg.Cluster.Load(mutual)
+	if err != nil {
+		return err
+	}
+	serverTLS, err := cfg.Server.TLS.Server()
+	if err != nil {
+		return fmt.Errorf("server.tls: %w", err)
+	}
+	ln, err := httpserve.Listen(cfg.Server.Addr, serverTLS)
 	if err != nil {
 		return err
 	}
@@ -77,7 +89,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	if err := db.Migrate(ctx); err != nil {
 		return fmt.Errorf("migrating the database: %w", err)
 	}
-	runners := jrclient.New(jrclient.Config{Secret: string(cfg.Cluster.Secret), TLS: jrTLS, Timeout: callTimeout})
+	runners := jrclient.New(jrclient.Config{Secret: string(secret), TLS: jrTLS, Timeout: callTimeout})
 	defer runners.Close()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -93,17 +105,21 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		HostUp: func(host string) { engine.HostUp(host) },
 	})
 	engine = newEngine(cfg, deps, db, specs, manager, member, metrics)
-	return serve(ctx, cfg, deps, ln, manager, engine, metrics)
+	handler := api.New(api.Config{
+		Version: deps.Version, Secret: string(secret), ArgsLimit: int64(cfg.Limits.Args),
+		Closing: ctx.Done(), Registry: metrics,
+		Guard: httpjson.Guard{
+			Names:       config.ServerNames(cfg.Server.Addr, "", cfg.Server.Names),
+			Certificate: httpjson.ServerCertificate(serverTLS),
+		},
+	}, manager, engine, deps.Logger)
+	return serve(ctx, cfg, deps, ln, handler, manager, engine)
 }
 
 // serve serves until ctx ends. The order of the end: calls that are under way
 // get their answers while all else still runs; then the schedule engine gives up what
 // it works on, which needs the manager; then the manager's roles end.
-func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, manager *request.Manager, engine *schedule.Engine, metrics *prometheus.Registry) error {
-	handler := api.New(api.Config{
-		Version: deps.Version, Secret: string(cfg.Cluster.Secret), ArgsLimit: int64(cfg.Limits.Args),
-		Closing: ctx.Done(), Registry: metrics,
-	}, manager, engine, deps.Logger)
+func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, handler http.Handler, manager *request.Manager, engine *schedule.Engine) error {
 	deps.Logger.Info("request manager listens", "addr", ln.Addr().String())
 	if deps.Ready != nil {
 		deps.Ready(ln.Addr().String())
@@ -179,14 +195,6 @@ func loadSpecs(cfg Config, deps Deps) (*grapher.Specs, error) {
 	}
 	deps.Logger.Info("specs read", "dir", cfg.Specs.Dir, "sequences", len(specs.Sequences), "requests", len(specs.Requests()))
 	return specs, nil
-}
-
-func listen(cfg Config) (net.Listener, error) {
-	t, err := cfg.Server.TLS.Server()
-	if err != nil {
-		return nil, fmt.Errorf("server.tls: %w", err)
-	}
-	return httpserve.Listen(cfg.Server.Addr, t)
 }
 
 // memberName names this process in claims: readable, and never used before.

@@ -36,8 +36,11 @@ type Config struct {
 
 // Server is where the API is served.
 type Server struct {
-	Addr string     `yaml:"addr"` // host:port
-	TLS  config.TLS `yaml:"tls"`
+	Addr string `yaml:"addr"` // host:port
+	// Names are host names of the service, besides those of the address and the
+	// certificate.
+	Names []string   `yaml:"names"`
+	TLS   config.TLS `yaml:"tls"`
 }
 
 // MySQL is a MySQL or MariaDB database.
@@ -155,6 +158,7 @@ func (c Config) Validate() error {
 		// This version does not ask users who they are: where others can reach the API,
 		// only a certificate tells who may.
 		config.ValidateListen(c.Server.Addr, c.Server.TLS, c.Cluster, false),
+		config.ValidateNames("server.names", c.Server.Names),
 		c.Server.TLS.ValidateServer("server.tls"),
 		c.ValidateDatabase(),
 		c.validateSpecs(),

@@ -66,7 +66,7 @@ func TestEveryKeyIsReadFromTheFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rm.yaml")
 	text := `
-server: {addr: "127.0.0.1:1", tls: {cert_file: a, key_file: b, ca_file: c}}
+server: {addr: "127.0.0.1:1", names: [n], tls: {cert_file: a, key_file: b, ca_file: c}}
 mysql: {dsn: "u:p@tcp(h)/d", tls: {cert_file: a, key_file: b, ca_file: c}}
 sqlite: {path: p}
 specs: {dir: d, warn: [unknown-field, parallel-sets]}
@@ -75,7 +75,7 @@ auth: {admin_roles: [r], strict: true}
 resumer: {ttl: 2h, claim_timeout: 1m, interval: 1s}
 schedule: {enabled: false, poll: 2s, heartbeat: 1s, stale_after: 20s, workers: 7, keep: 24h}
 lease: 20s
-cluster: {secret: x}
+cluster: {secret: x, secret_file: f}
 limits: {jobs: 1, depth: 2, args: 3}
 db: {tries: 4, retry_wait: 5s}
 runner: {tries: 6, retry_wait: 7s}
