@@ -27,8 +27,8 @@ run: build ## Run RM, JR and SQLite in one process, with the sample requests; Ct
 	@exec $(BIN)/treadle dev --listen $(LISTEN) --data $(DATA) --specs specs --demo $(DEMO)
 
 .PHONY: test
-test: need lint vet ## Run everything: linters, tests with -race, SQLite and MariaDB.
-	TREADLE_TEST_MARIADB=on TREADLE_TEST_SLACK=3 $(GO) test -race -timeout 12m ./...
+test: need need-browser lint vet ## Run everything: linters, tests with -race, SQLite and MariaDB.
+	TREADLE_TEST_MARIADB=on TREADLE_TEST_BROWSER=on TREADLE_TEST_SLACK=3 $(GO) test -race -timeout 12m ./...
 
 .PHONY: test-short
 test-short: ## Run the tests that need no database server, without -race.
@@ -79,6 +79,10 @@ need:
 	@scripts/need.sh mariadbd mariadb-server
 	@scripts/need.sh mariadb-install-db mariadb-server
 	@scripts/need.sh gcc gcc libc6-dev
+
+.PHONY: need-browser
+need-browser:
+	@scripts/need.sh chromium chromium
 
 .PHONY: clean
 clean: ## Remove what was built; data of `make run` stays.

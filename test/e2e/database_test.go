@@ -96,7 +96,8 @@ func wantAway(t *testing.T, e *e2e.Env, gate string) {
 		{http.MethodGet, "/api/v1/requests", nil, http.StatusServiceUnavailable},
 		{http.MethodPost, "/api/v1/requests", object{"type": "ticking", "args": object{"gate_dir": gate}}, http.StatusServiceUnavailable},
 	} {
-		a := e.Do(call.method, call.path, call.body)
+		name, value := e.Operator()
+		a := e.Do(call.method, call.path, call.body, name, value)
 		if a.Status != call.want {
 			t.Errorf("%s %s: %d %s, want %d", call.method, call.path, a.Status, a.Body, call.want)
 		}

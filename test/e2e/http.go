@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/treadle-run/treadle/config"
 )
 
 // httpClient has a connection limit of its own and gives up on a service that
@@ -37,6 +39,17 @@ func (e *Env) Do(method, path string, body any, header ...string) Answer {
 		e.t.Fatal(err)
 	}
 	return a
+}
+
+// Operator returns the header that proves that a call comes from a service or an
+// operator of the installation, for Do.
+func (e *Env) Operator() (name, value string) {
+	e.t.Helper()
+	secret, err := config.Cluster{}.LoadExisting()
+	if err != nil || secret == "" {
+		e.t.Fatalf("no cluster secret: %v", err)
+	}
+	return "Authorization", "Treadle " + string(secret)
 }
 
 func do(method, url string, body any, header ...string) (Answer, error) {

@@ -24,6 +24,17 @@ func Main(m *testing.M) int {
 	if !mariaDBOn() {
 		fmt.Fprintln(os.Stderr, "e2e: on SQLite alone; TREADLE_TEST_MARIADB=on runs every test on MariaDB as well")
 	}
+	state, err := os.MkdirTemp("", "treadle-e2e-state-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	defer os.RemoveAll(state) //nolint:errcheck // a temporary directory
+	// What services and verbs of one user share is not the developer's own here.
+	if err := os.Setenv("XDG_STATE_HOME", state); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
 	code := m.Run()
 	if err := tearDown(); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)

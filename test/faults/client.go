@@ -8,6 +8,9 @@ import (
 	"net/http"
 )
 
+// clusterSecret is known to all services, and here.
+const clusterSecret = "the secret of a torture test"
+
 // call makes one HTTP call; the error says that no answer came.
 func (s *system) call(ctx context.Context, method, url, key string, body any) (status int, answer []byte, err error) {
 	var b []byte
@@ -23,6 +26,7 @@ func (s *system) call(ctx context.Context, method, url, key string, body any) (s
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	req.Header.Set("Authorization", "Treadle "+clusterSecret)
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}

@@ -30,7 +30,7 @@ func (x *service) start() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.starts++
-	env = append(env, x.s.marker, "FAULTS_DIR="+x.s.dir, fmt.Sprintf("FAULTS_RUNNER=%s.%d", x.name, x.starts))
+	env = append(env, x.s.marker, "TREADLE_CLUSTER_SECRET="+clusterSecret, "FAULTS_DIR="+x.s.dir, fmt.Sprintf("FAULTS_RUNNER=%s.%d", x.name, x.starts))
 	p, err := process.Start(x.s.bin, x.logPath(), []string{x.verb}, env...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", x.name, err)
