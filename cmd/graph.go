@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -105,40 +106,12 @@ func hideSecrets(jc *proto.JobChain) {
 	if len(jc.Secrets) == 0 {
 		return
 	}
-	mask := secretMasker(jc.Secrets)
+	m := mask.New(jc.Secrets)
 	jc.Secrets = nil
 	for _, j := range jc.Jobs {
 		j.Bytes = nil
-		for k, v := range j.Args {
-			j.Args[k] = maskValue(mask, v)
-		}
+		j.Args = m.Values(j.Args)
 	}
-}
-
-// secretMasker replaces secrets in a text, longer ones first.
-func secretMasker(secrets []string) *strings.Replacer {
-	sorted := slices.SortedFunc(slices.Values(secrets), func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, s := range sorted {
-		if s != "" {
-			pairs = append(pairs, s, proto.SecretMask)
-		}
-	}
-	return strings.NewReplacer(pairs...)
-}
-
-// maskValue returns v with secrets replaced. A value that is no text is replaced
-// as a whole if its text has one.
-func maskValue(mask *strings.Replacer, v any) any {
-	text := proto.Text(v)
-	masked := mask.Replace(text)
-	if masked == text {
-		return v
-	}
-	if _, ok := v.(string); ok {
-		return masked
-	}
-	return proto.SecretMask
 }
 
 func (p *program) graph(name string, jc *proto.JobChain) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -63,6 +64,8 @@ type builder struct {
 	plans     map[string]*plan // by name of the sequence
 	secrets   []string
 	secret    map[string]bool // what is in secrets
+	mask      mask.Masker     // of the first maskOf secrets
+	maskOf    int
 
 	graph     chainGraph
 	sequences []builtSequence

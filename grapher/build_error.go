@@ -1,15 +1,14 @@
 package grapher
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -66,28 +65,12 @@ func (b *builder) show(value any) string {
 	return strconv.Quote(text)
 }
 
-// masked returns text without secrets, be they as they are or escaped.
+// masked returns text without secrets.
 func (b *builder) masked(text string) string {
-	var forms []string
-	for _, secret := range b.secrets {
-		forms = append(forms, secret)
-		if q := strconv.Quote(secret); len(q) != len(secret)+2 {
-			forms = append(forms, q[1:len(q)-1])
-		}
-		if b, err := json.Marshal(secret); err == nil && len(b) != len(secret)+2 {
-			forms = append(forms, string(b[1:len(b)-1]))
-		}
+	if b.maskOf != len(b.secrets) { // there are more since
+		b.mask, b.maskOf = mask.New(b.secrets), len(b.secrets)
 	}
-	if len(forms) == 0 {
-		return text
-	}
-	// The longest first: a secret may be part of another.
-	slices.SortFunc(forms, func(x, y string) int { return cmp.Compare(len(y), len(x)) })
-	pairs := make([]string, 0, 2*len(forms))
-	for _, form := range forms {
-		pairs = append(pairs, form, proto.SecretMask)
-	}
-	return strings.NewReplacer(pairs...).Replace(text)
+	return b.mask.Text(text)
 }
 
 // maskPanic returns the panic without secrets: it will be logged.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/chain"
+	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -50,7 +51,7 @@ type chainRun struct {
 	id      string
 	epoch   uint64
 	c       *chain.Chain
-	secrets proto.Masker
+	secrets mask.Masker
 	log     *slog.Logger
 
 	// kick tells the loop to look again: at wanted, at acks, or at what may start.
@@ -87,7 +88,7 @@ func newChainRun(r *Runner, id string, epoch uint64, c *chain.Chain, secrets []s
 		id:      id,
 		epoch:   epoch,
 		c:       c,
-		secrets: proto.NewMasker(secrets),
+		secrets: mask.New(secrets),
 		log:     r.log.With("request", id, "epoch", epoch),
 		kick:    make(chan struct{}, 1),
 		results: make(chan *tryResult, c.TotalJobs()),

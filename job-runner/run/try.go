@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/chain"
+	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -124,7 +125,7 @@ func clip(b []byte, limit int) []byte {
 	if len(b) <= limit {
 		return b
 	}
-	marker := proto.CutNote(int64(len(b) - limit))
+	marker := mask.CutNote(int64(len(b) - limit))
 	out := make([]byte, 0, limit+len(marker))
 	out = append(append(out, b[:limit/2]...), marker...)
 	return append(out, b[len(b)-limit/2:]...)

@@ -3,7 +3,7 @@ package builtin
 import (
 	"unicode/utf8"
 
-	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/internal/mask"
 )
 
 // maxOutput is how many bytes of stdout and of stderr a try keeps, each.
@@ -61,7 +61,7 @@ func (c *capture) Bytes() []byte {
 	missing := c.total - int64(len(head)) - int64(len(tail))
 	out := make([]byte, 0, len(head)+markerSize+len(tail))
 	out = append(out, head...)
-	out = append(out, proto.CutNote(missing)...)
+	out = append(out, mask.CutNote(missing)...)
 	return append(out, tail...)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -89,7 +90,7 @@ func (x *comparer) compare(ctx context.Context, sjc *proto.SuspendedJobChain) (o
 		}
 		return outcomeSkipped
 	}
-	differences, err := differences(sjc, c.Suspended(), proto.NewMasker(secrets))
+	differences, err := differences(sjc, c.Suspended(), mask.New(secrets))
 	if err != nil {
 		log.Error("a suspended job chain has no JSON form", "error", err)
 		return outcomeDiffers
@@ -104,7 +105,7 @@ func (x *comparer) compare(ctx context.Context, sjc *proto.SuspendedJobChain) (o
 
 // differences says where two suspended job chains are not equal, as JSON, with both
 // values, masked; of many, the first.
-func differences(runner, replay *proto.SuspendedJobChain, mask proto.Masker) ([]string, error) {
+func differences(runner, replay *proto.SuspendedJobChain, mask mask.Masker) ([]string, error) {
 	a, err := json.Marshal(runner)
 	if err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func differences(runner, replay *proto.SuspendedJobChain, mask proto.Masker) ([]
 
 // diff gathers differences.
 type diff struct {
-	mask  proto.Masker
+	mask  mask.Masker
 	found []string
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/chain"
+	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -126,7 +127,7 @@ func TestDifferencesNameThePlaceAndBothValues(t *testing.T) {
 	replay.JobChain.Jobs["a"].Bytes = []byte("other")
 	replay.SequenceTries = map[string]uint{"q": 2}
 	runner.JobChain = jc()
-	got, err := differences(runner, replay, proto.NewMasker(nil))
+	got, err := differences(runner, replay, mask.New(nil))
 	must(t, err)
 	want := []string{
 		"jobChain.jobs.a.bytes: runner (not shown), replay (not shown)",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/chain"
+	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -69,14 +70,14 @@ func (m *Manager) jobChain(ctx context.Context, r *proto.Request) (*proto.JobCha
 	}
 	jc := c.JobChain()
 	jc.State = r.State
-	mask := proto.NewMasker(secrets)
+	hide := mask.New(secrets)
 	public := *jc
 	public.Secrets = nil
 	public.Jobs = make(map[string]*proto.Job, len(jc.Jobs))
 	for id, j := range jc.Jobs {
 		p := *j
 		p.Bytes = nil // means nothing to anyone but the job type
-		p.Args, p.Data = mask.Values(j.Args), mask.Values(j.Data)
+		p.Args, p.Data = hide.Values(j.Args), hide.Values(j.Data)
 		public.Jobs[id] = &p
 	}
 	return &public, nil

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
@@ -391,7 +392,7 @@ func (r *recoverer) recovered(ctx context.Context, h store.Held, why string) (pr
 	} else {
 		item.Suspended, item.Reason = c.Suspended(), why
 	}
-	item.Reason = proto.NewMasker(secrets).Text(item.Reason)
+	item.Reason = mask.New(secrets).Text(item.Reason)
 	item.FinishedJobs = c.FinishedJobs()
 	entries := c.Entries()
 	item.LogLength = &entries // what is on its way from the runner may come first
