@@ -10,6 +10,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/treadle-run/treadle/cmd/internal/term"
 	"github.com/treadle-run/treadle/job/builtin"
 )
 
@@ -30,8 +31,8 @@ func onTerminal(t *testing.T, f *fake, args ...string) *session {
 		t.Fatalf("this machine gives no terminal: %v", err)
 	}
 	s := &session{t: t, pty: user, out: bufio.NewReader(user), code: make(chan int, 1)}
-	p := &program{stdin: tty, stdout: tty, stderr: tty, registry: builtin.Registry(), now: now,
-		lookup: func(name string) (string, bool) { return f.URL, name == "TREADLE_ADDR" }}
+	p := &program{stdin: tty, out: &term.Out{Stdout: tty, Stderr: tty, Now: now}, registry: builtin.Registry(),
+		env: func(name string) (string, bool) { return f.URL, name == "TREADLE_ADDR" }}
 	go func() {
 		s.code <- p.run(t.Context(), args)
 		tty.Close()

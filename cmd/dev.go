@@ -12,9 +12,11 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/treadle-run/treadle/cmd/internal/verb"
 	jr "github.com/treadle-run/treadle/job-runner/app"
 	rm "github.com/treadle-run/treadle/request-manager/app"
 )
@@ -24,7 +26,7 @@ type devFlags struct {
 	listen, data, specs, demo, logLevel string
 }
 
-func (p *program) devVerb() *cobra.Command {
+func devVerb(s services, m *verb.Manager) *cobra.Command {
 	var f devFlags
 	c := &cobra.Command{
 		Use:   "dev",
@@ -34,9 +36,9 @@ until Ctrl-C. The next time it goes on with the same data. It asks nobody who th
 are: it is for one machine.`,
 		Example: `  treadle dev
   treadle dev --specs ./specs --listen 127.0.0.1:4000`,
-		Args: takes(0, 0, ""),
+		Args: verb.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.dev(c.Context(), f)
+			return (&dev{services: s, manager: m, flags: f}).run(c.Context())
 		},
 	}
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:32308", "`host:port` of the API")
@@ -47,15 +49,22 @@ are: it is for one machine.`,
 	return c
 }
 
-func (p *program) dev(ctx context.Context, f devFlags) error {
-	if err := checkFree(ctx, f.listen); err != nil {
+// dev runs both services in one process.
+type dev struct {
+	services
+	manager *verb.Manager
+	flags   devFlags
+}
+
+func (d *dev) run(ctx context.Context) error {
+	if err := checkFree(ctx, d.flags.listen); err != nil {
 		return err
 	}
-	rmConfig, jrConfig, err := devConfig(f)
+	rmConfig, jrConfig, err := devConfig(d.flags)
 	if err != nil {
 		return err
 	}
-	defer p.sayEnding(ctx, jrConfig.ShutdownTimeout)()
+	defer d.sayEnding(ctx, jrConfig.ShutdownTimeout)()
 
 	// The manager outlives the runner, which hands in what it has.
 	living, stopManager := context.WithCancel(context.WithoutCancel(ctx))
@@ -63,10 +72,7 @@ func (p *program) dev(ctx context.Context, f devFlags) error {
 	ready := make(chan string, 1)
 	managerEnded := make(chan error, 1)
 	go func() {
-		managerEnded <- rm.Run(living, rmConfig, rm.Deps{
-			Registry: p.registry, Logger: rmConfig.Log.Logger(p.stderr), Version: version(),
-			Ready: func(addr string) { ready <- addr },
-		})
+		managerEnded <- rm.Run(living, rmConfig, d.managerDeps(rmConfig, func(addr string) { ready <- addr }))
 	}()
 	var addr string
 	select {
@@ -78,22 +84,19 @@ func (p *program) dev(ctx context.Context, f devFlags) error {
 		return <-managerEnded
 	}
 	jrConfig.RMClient.URL = "http://" + addr
-	return p.devRunner(ctx, f, jrConfig, managerEnded, stopManager)
+	return d.runRunner(ctx, jrConfig, managerEnded, stopManager)
 }
 
-// devRunner runs the runner beside the manager, until ctx or one of them ends,
+// runRunner runs the runner beside the manager, until ctx or one of them ends,
 // and then ends the other.
-func (p *program) devRunner(ctx context.Context, f devFlags, cfg jr.Config, managerEnded <-chan error, stopManager func()) error {
+func (d *dev) runRunner(ctx context.Context, cfg jr.Config, managerEnded <-chan error, stopManager func()) error {
 	running, stopRunner := context.WithCancel(ctx)
 	defer stopRunner()
 	ready := make(chan string, 1)
-	remember := sameAddr(&cfg, f.data)
+	remember := sameAddr(&cfg, d.flags.data)
 	runnerEnded := make(chan error, 1)
 	go func() {
-		runnerEnded <- jr.Run(running, cfg, jr.Deps{
-			Registry: p.registry, Logger: cfg.Log.Logger(p.stderr), Version: version(),
-			Ready: func(addr string) { ready <- addr },
-		})
+		runnerEnded <- jr.Run(running, cfg, d.runnerDeps(cfg, func(addr string) { ready <- addr }))
 	}()
 	demoEnded := make(chan struct{})
 	go func() {
@@ -101,7 +104,7 @@ func (p *program) devRunner(ctx context.Context, f devFlags, cfg jr.Config, mana
 		select {
 		case addr := <-ready:
 			remember(addr)
-			p.devReady(running, f, cfg.RMClient.URL)
+			d.ready(running, cfg.RMClient.URL)
 		case <-running.Done():
 		}
 	}()
@@ -119,6 +122,14 @@ func (p *program) devRunner(ctx context.Context, f devFlags, cfg jr.Config, mana
 	return errors.Join(managerErr, runnerErr)
 }
 
+// sayEnding tells the user that the first signal was understood. The returned
+// function ends the waiting for it.
+func (d *dev) sayEnding(ctx context.Context, limit time.Duration) func() bool {
+	return context.AfterFunc(ctx, func() {
+		d.out.Say("treadle: ending, which may take up to %s; a second signal ends it at once", limit)
+	})
+}
+
 // checkFree says that an address is in use before anything is started or made.
 func checkFree(ctx context.Context, addr string) error {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
@@ -126,7 +137,7 @@ func checkFree(ctx context.Context, addr string) error {
 		return fmt.Errorf("%s is in use: another program, perhaps another treadle dev, listens there; end it, or choose another with --listen", addr)
 	}
 	if err != nil {
-		return usageErrorf("--listen: %v", err)
+		return verb.Usagef("--listen: %v", err)
 	}
 	return ln.Close()
 }
@@ -143,13 +154,13 @@ func devConfig(f devFlags) (rm.Config, jr.Config, error) {
 	jrConfig.Server.Addr = "127.0.0.1:0"
 	jrConfig.Log.Level = f.logLevel
 	if err := errors.Join(rmConfig.Validate(), jrConfig.Validate()); err != nil {
-		return rmConfig, jrConfig, usageErrorf("%w", err)
+		return rmConfig, jrConfig, verb.Usagef("%w", err)
 	}
 	if info, err := os.Stat(f.specs); err != nil || !info.IsDir() {
-		return rmConfig, jrConfig, usageErrorf("--specs: there is no directory %s: name the one with your spec files", f.specs)
+		return rmConfig, jrConfig, verb.Usagef("--specs: there is no directory %s: name the one with your spec files", f.specs)
 	}
 	if err := os.MkdirAll(f.data, 0o700); err != nil {
-		return rmConfig, jrConfig, usageErrorf("--data: %v", err)
+		return rmConfig, jrConfig, verb.Usagef("--data: %v", err)
 	}
 	return rmConfig, jrConfig, makeKey(rmConfig.Secrets.KeyFile)
 }

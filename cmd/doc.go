@@ -1,5 +1,5 @@
 // Package cmd is the command line of Treadle: one program with a verb for each
-// service and for all that a user asks of a Request Manager. A file has a verb.
+// service and for all that a user asks of a Request Manager.
 //
 // Main is the whole program. A program that registers job types of its own and
 // then calls Main is a full treadle:
@@ -10,6 +10,12 @@
 //		cmd.Main(r)
 //	}
 //
-// The package has no logic of requests or chains: it imports the two app
-// packages, which run the services, and the client of the Request Manager.
+// The verbs are in internal/, a package for what belongs together: requests, apps
+// (recurring work), fleet (Job Runners), tools (specs and database); the services are
+// here. A verb is a function that gets what it uses as parameters: the Request Manager
+// to ask, where to print, stdin. What verbs share is in internal/verb, output in
+// internal/term.
+//
+// No package of these has logic of requests or chains: they start the two app
+// packages, which run the services, or use the client of the Request Manager.
 package cmd

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/treadle-run/treadle/cmd/internal/term"
+	"github.com/treadle-run/treadle/cmd/internal/verb"
 	"github.com/treadle-run/treadle/config"
 	jr "github.com/treadle-run/treadle/job-runner/app"
 	rm "github.com/treadle-run/treadle/request-manager/app"
@@ -41,7 +43,7 @@ func documented(t *testing.T, heading string) []string {
 func actual(c any) []string {
 	var rows []string
 	for _, k := range config.Keys(c) {
-		rows = append(rows, k.Path+" "+k.Env+" "+orDash(k.Value))
+		rows = append(rows, k.Path+" "+k.Env+" "+term.OrDash(k.Value))
 	}
 	return rows
 }
@@ -66,7 +68,7 @@ func TestOperatePageHasGoodExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &program{lookup: func(string) (string, bool) { return "", false }}
+	env := verb.Environment(func(string) (string, bool) { return "", false })
 	var found []string
 	for _, m := range configExample.FindAllStringSubmatch(string(page), -1) {
 		found = append(found, m[1])
@@ -74,9 +76,9 @@ func TestOperatePageHasGoodExamples(t *testing.T) {
 		writeFile(t, path, m[2])
 		rmConfig, jrConfig := rm.Default(), jr.Default()
 		if m[1] == "request-manager" {
-			err = loadConfig(p, path, &rmConfig)
+			err = verb.LoadConfig(env, path, &rmConfig, rm.Config.Validate)
 		} else {
-			err = loadConfig(p, path, &jrConfig)
+			err = verb.LoadConfig(env, path, &jrConfig, jr.Config.Validate)
 		}
 		if err != nil {
 			t.Errorf("%s.yaml: %v", m[1], err)

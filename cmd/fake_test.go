@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/treadle-run/treadle/cmd/internal/term"
 	"github.com/treadle-run/treadle/internal/supervise"
 	"github.com/treadle-run/treadle/job/builtin"
 )
@@ -201,8 +202,8 @@ func (f *fake) treadle(t *testing.T, args ...string) result {
 func (f *fake) treadleWith(ctx context.Context, env map[string]string, stdin string, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	p := &program{
-		stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr, registry: builtin.Registry(), now: now,
-		lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		stdin: strings.NewReader(stdin), out: &term.Out{Stdout: &stdout, Stderr: &stderr, Now: now}, registry: builtin.Registry(),
+		env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 	}
 	code := p.run(ctx, args)
 	return result{code, stdout.String(), stderr.String()}

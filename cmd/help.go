@@ -2,10 +2,15 @@ package cmd
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/treadle-run/treadle/cmd/internal/requests"
+	"github.com/treadle-run/treadle/cmd/internal/term"
+	"github.com/treadle-run/treadle/cmd/internal/verb"
+	"github.com/treadle-run/treadle/request-manager/client"
 )
 
-func (p *program) helpVerb(root *cobra.Command) *cobra.Command {
-	return p.clientVerb(&cobra.Command{
+func helpVerb(root *cobra.Command, m *verb.Manager, out *term.Out) *cobra.Command {
+	return m.Flags(&cobra.Command{
 		Use:   "help [TYPE | VERB]",
 		Short: "Show the args of a request, or how a verb is used",
 		Example: `  treadle help deploy
@@ -14,14 +19,14 @@ func (p *program) helpVerb(root *cobra.Command) *cobra.Command {
 			if len(args) == 0 {
 				return root.Help()
 			}
-			if verb, _, err := root.Find(args); err == nil && verb != root {
-				verb.InitDefaultHelpFlag()
-				return verb.Help()
+			if found, _, err := root.Find(args); err == nil && found != root {
+				found.InitDefaultHelpFlag()
+				return found.Help()
 			}
 			if len(args) > 1 {
-				return usageErrorf("help takes one TYPE or VERB")
+				return verb.Usagef("help takes one TYPE or VERB")
 			}
-			return p.requestHelp(c.Context(), args[0])
+			return m.Do(func(api *client.Client) error { return requests.Help(c.Context(), api, out, args[0]) })
 		},
 	})
 }

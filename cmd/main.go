@@ -12,6 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/treadle-run/treadle/cmd/internal/apps"
+	"github.com/treadle-run/treadle/cmd/internal/fleet"
+	"github.com/treadle-run/treadle/cmd/internal/requests"
+	"github.com/treadle-run/treadle/cmd/internal/term"
+	"github.com/treadle-run/treadle/cmd/internal/tools"
+	"github.com/treadle-run/treadle/cmd/internal/verb"
 	"github.com/treadle-run/treadle/internal/supervise"
 	"github.com/treadle-run/treadle/job"
 )
@@ -31,7 +37,7 @@ func Main(r *job.Registry) {
 		if s, ok := (<-signals).(syscall.Signal); ok {
 			os.Exit(128 + int(s))
 		}
-		os.Exit(exitFailed)
+		os.Exit(verb.ExitFailed)
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, r))
 }
@@ -39,38 +45,28 @@ func Main(r *job.Registry) {
 // run is Main for tests: it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, r *job.Registry) int {
 	p := &program{
-		stdin: stdin, stdout: stdout, stderr: stderr,
-		registry: r, lookup: os.LookupEnv, now: time.Now,
+		stdin: stdin, out: &term.Out{Stdout: stdout, Stderr: stderr, Now: time.Now},
+		env: os.LookupEnv, registry: r,
 	}
 	return p.run(ctx, args)
 }
 
-// program is what all verbs share.
+// program is what its verbs are made of.
 type program struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	registry       *job.Registry
-	lookup         func(string) (string, bool) // of environment variables
-	now            func() time.Time
-
-	addr   string // --addr
-	output string // --output
-	// started says that the arguments were good enough to begin.
+	stdin    io.Reader
+	out      *term.Out
+	env      verb.Environment
+	registry *job.Registry
+	// started says that the command line was understood, so that a verb runs.
 	started bool
-	closers []func()
 }
 
 func (p *program) run(ctx context.Context, args []string) int {
-	defer func() {
-		for _, closeIt := range p.closers {
-			closeIt()
-		}
-	}()
 	root := p.root()
 	root.SetArgs(args)
 	root.SetIn(p.stdin)
-	root.SetOut(p.stdout)
-	root.SetErr(p.stderr)
+	root.SetOut(p.out.Stdout)
+	root.SetErr(p.out.Stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !p.started {
 		err = badCommandLine(root, args, err)
@@ -78,25 +74,39 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return p.exit(ctx, err)
 }
 
+// exit prints err, if there is something to print, and returns the exit code.
+func (p *program) exit(ctx context.Context, err error) int {
+	exitErr, isExit := errors.AsType[*verb.ExitError](err)
+	switch {
+	case err == nil, isExit && exitErr.Err == nil:
+		return verb.ExitCode(err)
+	case !isExit && ctx.Err() != nil && errors.Is(err, context.Canceled):
+		p.out.Say("treadle: interrupted")
+		return verb.ExitInterrupted
+	}
+	p.out.Say("treadle: %s", verb.Message(err))
+	return verb.ExitCode(err)
+}
+
 // badCommandLine makes an error of cobra's one of ours.
 func badCommandLine(root *cobra.Command, args []string, err error) error {
-	if _, ok := errors.AsType[*exitError](err); ok {
+	if _, ok := errors.AsType[*verb.ExitError](err); ok {
 		return err
 	}
-	if verb, _, findErr := root.Find(args); findErr != nil && verb == root {
+	if found, _, findErr := root.Find(args); findErr != nil && found == root {
 		var names []string
 		for _, v := range root.Commands() {
 			names = append(names, v.Name())
 		}
-		if near := nearest(args[0], names); near != "" {
-			return usageErrorf("there is no verb %q, did you mean %s?", args[0], near)
+		if near := verb.Nearest(args[0], names); near != "" {
+			return verb.Usagef("there is no verb %q, did you mean %s?", args[0], near)
 		}
-		return usageErrorf("there is no verb %q; treadle help lists them", args[0])
+		return verb.Usagef("there is no verb %q; treadle help lists them", args[0])
 	}
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok && bad.GetFlag().Value.Type() == "uint" {
-		return usageErrorf("--%s must be a whole number from 0 on, not %q", bad.GetFlag().Name, bad.GetValue())
+		return verb.Usagef("--%s must be a whole number from 0 on, not %q", bad.GetFlag().Name, bad.GetValue())
 	}
-	return usageErrorf("%w; see treadle help", err)
+	return verb.Usagef("%w; see treadle help", err)
 }
 
 const rootLong = `Treadle runs work that has many steps and must not get lost.
@@ -130,14 +140,17 @@ func (p *program) root() *cobra.Command {
 		&cobra.Group{ID: groupSpecs, Title: "Specs:"},
 		&cobra.Group{ID: groupServe, Title: "Services:"},
 	)
-	p.addGroup(root, groupUse, p.startVerb(), p.statusVerb(), p.infoVerb(), p.logVerb(), p.stopVerb(), p.watchVerb(),
-		p.findVerb(), p.psVerb(), p.runningVerb(), p.requestsVerb())
-	p.addGroup(root, groupApps, p.appsVerb(), p.appVerb(), p.periodsVerb(), p.blockedVerb(), p.instancesVerb(), p.eventsVerb(), p.scheduleVerb())
-	p.addGroup(root, groupSpecs, p.lintVerb(), p.graphVerb())
-	p.addGroup(root, groupServe, p.devVerb(), p.requestManagerVerb(), p.jobRunnerVerb(), p.migrateVerb(), p.checkVerb(),
-		p.runnersVerb(), p.drainVerb(), p.tortureVerb())
-	root.AddCommand(p.versionVerb())
-	root.SetHelpCommand(p.helpVerb(root))
+	m := verb.NewManager(p.env, p.out)
+	specs := tools.Specs{Env: p.env, Registry: p.registry}
+	addGroup(root, groupUse, requests.Verbs(m, p.stdin)...)
+	addGroup(root, groupApps, apps.Verbs(m, p.out, p.stdin, specs.App)...)
+	addGroup(root, groupSpecs, tools.LintVerb(specs, p.out), tools.GraphVerb(specs, p.out))
+	s := services{registry: p.registry, env: p.env, out: p.out}
+	addGroup(root, groupServe, devVerb(s, m), requestManagerVerb(s), jobRunnerVerb(s), tools.MigrateVerb(p.env, p.out), tools.CheckVerb(p.env, p.out))
+	addGroup(root, groupServe, fleet.Verbs(m)...)
+	addGroup(root, groupServe, p.tortureVerb())
+	root.AddCommand(versionVerb(p.out))
+	root.SetHelpCommand(helpVerb(root, m, p.out))
 	return root
 }
 
@@ -149,7 +162,7 @@ const (
 	groupServe = "serve"
 )
 
-func (p *program) addGroup(root *cobra.Command, id string, verbs ...*cobra.Command) {
+func addGroup(root *cobra.Command, id string, verbs ...*cobra.Command) {
 	for _, v := range verbs {
 		v.GroupID = id
 		root.AddCommand(v)

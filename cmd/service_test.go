@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/treadle-run/treadle/cmd/internal/term"
 	"github.com/treadle-run/treadle/job/builtin"
 )
 
@@ -103,8 +104,8 @@ func TestDevRunsARequestAndGoesOnWithTheSameData(t *testing.T) {
 		addr := freeAddr(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		stdout, stderr := &bytes.Buffer{}, &lines{await: "Try next", found: make(chan struct{})}
-		p := &program{stdin: strings.NewReader(""), stdout: stdout, stderr: stderr, registry: builtin.Registry(), now: now,
-			lookup: func(string) (string, bool) { return "", false }}
+		p := &program{stdin: strings.NewReader(""), out: &term.Out{Stdout: stdout, Stderr: stderr, Now: now}, registry: builtin.Registry(),
+			env: func(string) (string, bool) { return "", false }}
 		code := make(chan int, 1)
 		go func() {
 			code <- p.run(ctx, []string{"dev", "--listen", addr, "--data", data, "--specs", "../specs", "--demo", "hello"})
@@ -146,8 +147,8 @@ func TestCtrlCInTheDemoPromisesNothing(t *testing.T) {
 		"sequences: {long: {request: true, nodes: {a: {category: job, type: sleep, args: [{expected: duration, value: 1h}]}}}}\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	said := &lines{await: "RUNNING", found: make(chan struct{})}
-	p := &program{stdin: strings.NewReader(""), stdout: said, stderr: said, registry: builtin.Registry(), now: now,
-		lookup: func(string) (string, bool) { return "", false }}
+	p := &program{stdin: strings.NewReader(""), out: &term.Out{Stdout: said, Stderr: said, Now: now}, registry: builtin.Registry(),
+		env: func(string) (string, bool) { return "", false }}
 	code := make(chan int, 1)
 	go func() {
 		code <- p.run(ctx, []string{"dev", "--listen", freeAddr(t), "--data", filepath.Join(t.TempDir(), "data"), "--specs", specs, "--demo", "long"})

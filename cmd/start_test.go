@@ -10,71 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/treadle-run/treadle/cmd/internal/term"
+	"github.com/treadle-run/treadle/cmd/internal/verb"
 	"github.com/treadle-run/treadle/proto"
 )
-
-func deploySpec(t *testing.T) proto.RequestSpec {
-	t.Helper()
-	var specs []proto.RequestSpec
-	if err := json.Unmarshal([]byte(specList), &specs); err != nil {
-		t.Fatal(err)
-	}
-	return specs[0]
-}
-
-func TestArgsAreReadAsTheSpecSays(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		word string
-		want proto.Values
-		err  string
-	}{
-		{word: "app=shop", want: proto.Values{"app": "shop"}},
-		{word: "app=12", want: proto.Values{"app": "12"}},
-		{word: "app=", want: proto.Values{"app": ""}},
-		{word: "app=a=b", want: proto.Values{"app": "a=b"}},
-		{word: `note={"a": 1}`, want: proto.Values{"note": `{"a": 1}`}},
-		{word: "unknown=5", want: proto.Values{"unknown": "5"}},
-		{word: "unknown:=5", want: proto.Values{"unknown": int64(5)}},
-		{word: `note:={"a": 1}`, want: proto.Values{"note": map[string]any{"a": int64(1)}}},
-		{word: "note:=null", want: proto.Values{"note": nil}},
-		{word: "count=9007199254740993", want: proto.Values{"count": int64(9007199254740993)}},
-		{word: "ratio=1", want: proto.Values{"ratio": int64(1)}},
-		{word: "ratio=1.5", want: proto.Values{"ratio": 1.5}},
-		{word: "dry=true", want: proto.Values{"dry": true}},
-		{word: `hosts=["a", 1]`, want: proto.Values{"hosts": []any{"a", int64(1)}}},
-		{word: "hosts=a, b,", want: proto.Values{"hosts": []any{"a", "b"}}},
-		{word: "hosts=", want: proto.Values{"hosts": []any{}}},
-		{word: `meta={"k": [true]}`, want: proto.Values{"meta": map[string]any{"k": []any{true}}}},
-
-		{word: "app", err: `"app" is no arg: write name=value, or name:=JSON`},
-		{word: "=x", err: `"=x" is no arg: write name=value, or name:=JSON`},
-		{word: "count=many", err: `arg count: "many" is not a whole number`},
-		{word: "count=1.5", err: `arg count: "1.5" is not a whole number`},
-		{word: "count=1 2", err: `arg count: "1 2" is not a whole number`},
-		{word: "ratio=true", err: `arg ratio: "true" is not a number`},
-		{word: "dry=yes", err: `arg dry: "yes" is not true or false`},
-		{word: "hosts=[a]", err: `arg hosts: "[a]" is not a list: write a,b,c, or JSON such as ["a", "b"]`},
-		{word: "meta=[1]", err: `arg meta: "[1]" is not an object: write JSON such as {"a": 1}`},
-		{word: "note:=x", err: `arg note: "x" is not JSON; a text in it needs quotes`},
-	}
-	spec := deploySpec(t)
-	for _, tt := range tests {
-		got, err := parseArgs(spec, []string{tt.word})
-		if tt.err != "" {
-			if err == nil || err.Error() != tt.err {
-				t.Errorf("%s: error %v, want %s", tt.word, err, tt.err)
-			}
-			continue
-		}
-		if d := cmp.Diff(tt.want, got); err != nil || d != "" {
-			t.Errorf("%s: %v\n%s", tt.word, err, d)
-		}
-	}
-	if _, err := parseArgs(spec, []string{"app=a", "app:=1"}); err == nil || err.Error() != "arg app is given twice" {
-		t.Errorf("twice: %v", err)
-	}
-}
 
 func TestStartSendsArgsAndAKeyAndPrintsTheID(t *testing.T) {
 	t.Parallel()
@@ -188,33 +127,15 @@ func TestWaitShowsProgressAndItsExitCodeIsTheResult(t *testing.T) {
 	}
 }
 
-func TestWaitSaysWhatRunsNow(t *testing.T) {
-	t.Parallel()
-	r := proto.Request{State: proto.StateRunning, FinishedJobs: 1, TotalJobs: 9}
-	for _, tt := range []struct {
-		running []string
-		want    string
-	}{
-		{nil, "RUNNING 1/9 jobs"},
-		{[]string{"a"}, "RUNNING 1/9 jobs, now: a"},
-		{[]string{"a", "b", "c"}, "RUNNING 1/9 jobs, now: a, b, c"},
-		{[]string{"a", "b", "c", "d", "e"}, "RUNNING 1/9 jobs, now: a, b, c and 2 more"},
-	} {
-		if got := line(r, tt.running); got != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
-		}
-	}
-}
-
 func TestWaitAsksWhatRuns(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.events, f.hold = []string{requestJSON(2, 1, "")}, true
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &watchWriter{text: "now: b", then: cancel}
-	p := &program{stdin: strings.NewReader(""), stdout: out, stderr: &bytes.Buffer{}, now: now,
-		lookup: func(name string) (string, bool) { return f.URL, name == "TREADLE_ADDR" }}
-	if code := p.run(ctx, []string{"watch", id}); code != exitInterrupted {
+	p := &program{stdin: strings.NewReader(""), out: &term.Out{Stdout: out, Stderr: &bytes.Buffer{}, Now: now},
+		env: func(name string) (string, bool) { return f.URL, name == "TREADLE_ADDR" }}
+	if code := p.run(ctx, []string{"watch", id}); code != verb.ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
 	has(t, "stdout", out.String(), "RUNNING 1/3 jobs, now: b\n")
@@ -227,8 +148,8 @@ func TestCtrlCLeavesTheRequestRunningAndSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var stderr bytes.Buffer
 	out := &watchWriter{text: "RUNNING", then: cancel}
-	p := &program{stdin: strings.NewReader(""), stdout: out, stderr: &stderr, now: now,
-		lookup: func(name string) (string, bool) { return f.URL, name == "TREADLE_ADDR" }}
+	p := &program{stdin: strings.NewReader(""), out: &term.Out{Stdout: out, Stderr: &stderr, Now: now},
+		env: func(name string) (string, bool) { return f.URL, name == "TREADLE_ADDR" }}
 	if code := p.run(ctx, []string{"start", "hello", "--wait"}); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}

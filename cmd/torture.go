@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/treadle-run/treadle/config"
+	"github.com/treadle-run/treadle/cmd/internal/verb"
 	"github.com/treadle-run/treadle/request-manager/app"
 	"github.com/treadle-run/treadle/request-manager/schedule/torture"
 	"github.com/treadle-run/treadle/request-manager/store"
@@ -19,7 +19,7 @@ func (p *program) tortureVerb() *cobra.Command {
 		Use:     "torture",
 		Short:   "Test Treadle on your database, by killing what can be killed",
 		Example: `  treadle torture schedule --config test.yaml --for 30m`,
-		Args:    takes(0, 0, ""),
+		Args:    verb.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(p.tortureScheduleVerb(), p.tortureMemberVerb())
@@ -29,7 +29,7 @@ func (p *program) tortureVerb() *cobra.Command {
 func (p *program) tortureScheduleVerb() *cobra.Command {
 	o := torture.Defaults()
 	var path string
-	c := configFlag(&cobra.Command{
+	c := verb.ConfigFlag(&cobra.Command{
 		Use:   "schedule",
 		Short: "Run recurring jobs while what runs them is killed and frozen; exits 1 if anything is wrong",
 		Long: `schedule runs recurring jobs on the database of the configuration, by members that are
@@ -43,9 +43,9 @@ own. At the end it removes what it made. Ctrl-C ends it in good order. The same 
 gives the same faults.`,
 		Example: `  treadle torture schedule --config test.yaml --for 30m
   TREADLE_SQLITE_PATH=/tmp/t.db treadle torture schedule --members 1 --for 1m`,
-		Args: takes(0, 0, ""),
+		Args: verb.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.tortureSchedule(c.Context(), p.configFile(path), o, c.Flags().Changed("members"))
+			return p.tortureSchedule(c.Context(), path, o, c.Flags().Changed("members"))
 		},
 	}, &path)
 	c.Flags().DurationVar(&o.For, "for", o.For, "how long there are faults")
@@ -55,7 +55,7 @@ gives the same faults.`,
 	c.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "of the faults")
 	c.Flags().BoolVar(&o.Keep, "keep", false, "leave the rows of the test in the database")
 	c.Flags().BoolVar(&o.Clean, "clean", false, "first remove what a test has left that was killed")
-	return p.outputVerb(c)
+	return verb.OutputFlag(c, p.out)
 }
 
 func (p *program) tortureSchedule(ctx context.Context, path string, o torture.Options, membersGiven bool) error {
@@ -67,7 +67,7 @@ func (p *program) tortureSchedule(ctx context.Context, path string, o torture.Op
 		o.Members = 1
 	}
 	if err := o.Validate(); err != nil {
-		return usageErrorf("%w", err)
+		return verb.Usagef("%w", err)
 	}
 	if o.Program, err = os.Executable(); err != nil {
 		return err
@@ -76,40 +76,38 @@ func (p *program) tortureSchedule(ctx context.Context, path string, o torture.Op
 	if path != "" {
 		o.Args = append(o.Args, "--config", path)
 	}
-	if !p.json() {
-		o.Say = p.say
+	if !p.out.JSON() {
+		o.Say = p.out.Say
 	}
 	r, err := torture.Run(ctx, o)
 	if errors.Is(err, torture.ErrInUse) {
-		return usageErrorf("%w", err)
+		return verb.Usagef("%w", err)
 	}
 	if errors.Is(err, store.ErrUnavailable) {
-		return &exitError{code: exitUnreachable, err: err}
+		return &verb.ExitError{Code: verb.ExitUnreachable, Err: err}
 	}
 	if err != nil {
 		return err
 	}
-	code := exitOK
+	code := verb.ExitOK
 	if r.Interrupted {
-		code = exitInterrupted
+		code = verb.ExitInterrupted
 	}
 	if len(r.Violations) > 0 {
-		code = exitFailed
+		code = verb.ExitFailed
 	}
-	if p.json() {
-		return errors.Join(p.printJSON(r), silentExit(code))
+	if p.out.JSON() {
+		return errors.Join(p.out.PrintJSON(r), verb.Exit(code))
 	}
-	return errors.Join(p.printf("%s", r), silentExit(code))
+	return errors.Join(p.out.Printf("%s", r), verb.Exit(code))
 }
 
 // tortureStore is the database of the configuration.
 func (p *program) tortureStore(path string) (store.Config, error) {
 	cfg := app.Default()
-	if err := config.LoadEnv(path, p.lookup, &cfg); err != nil {
-		return store.Config{}, usageErrorf("%w", err)
-	}
-	if err := errors.Join(cfg.ValidateDatabase(), cfg.Log.Validate()); err != nil {
-		return store.Config{}, usageErrorf("the configuration is not valid:\n%w", err)
+	validate := func(c app.Config) error { return errors.Join(c.ValidateDatabase(), c.Log.Validate()) }
+	if err := verb.LoadConfig(p.env, path, &cfg, validate); err != nil {
+		return store.Config{}, err
 	}
 	tls, err := cfg.MySQL.TLS.Client()
 	if err != nil {
@@ -117,7 +115,7 @@ func (p *program) tortureStore(path string) (store.Config, error) {
 	}
 	return store.Config{
 		MySQLDSN: string(cfg.MySQL.DSN), SQLitePath: cfg.SQLite.Path, TLS: tls,
-		Tries: cfg.DB.Tries, RetryWait: cfg.DB.RetryWait, Logger: cfg.Log.Logger(p.stderr),
+		Tries: cfg.DB.Tries, RetryWait: cfg.DB.RetryWait, Logger: cfg.Log.Logger(p.out.Stderr),
 	}, nil
 }
 
@@ -125,13 +123,13 @@ func (p *program) tortureStore(path string) (store.Config, error) {
 func (p *program) tortureMemberVerb() *cobra.Command {
 	var o torture.MemberOptions
 	var path string
-	c := configFlag(&cobra.Command{
+	c := verb.ConfigFlag(&cobra.Command{
 		Use:    "member",
 		Short:  "Run a member of a torture test, which starts it",
 		Hidden: true,
-		Args:   takes(0, 0, ""),
+		Args:   verb.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if o.Store, err = p.tortureStore(p.configFile(path)); err != nil {
+			if o.Store, err = p.tortureStore(path); err != nil {
 				return err
 			}
 			o.Logger = o.Store.Logger

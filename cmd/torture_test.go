@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/treadle-run/treadle/cmd/internal/verb"
 )
 
 // What cannot be done is said before anything is started.
@@ -25,8 +27,8 @@ func TestTortureScheduleRefusesBadInput(t *testing.T) {
 		{"--config " + config + " now", "too many arguments"},
 	} {
 		r := newFake(t).treadle(t, append([]string{"torture", "schedule"}, strings.Fields(tt.args)...)...)
-		if r.code != exitUsage || !strings.Contains(r.stderr, tt.want) {
-			t.Errorf("%s: exit code %d, %q; want %d, %q", tt.args, r.code, r.stderr, exitUsage, tt.want)
+		if r.code != verb.ExitUsage || !strings.Contains(r.stderr, tt.want) {
+			t.Errorf("%s: exit code %d, %q; want %d, %q", tt.args, r.code, r.stderr, verb.ExitUsage, tt.want)
 		}
 	}
 }

@@ -5,20 +5,22 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/treadle-run/treadle/cmd/internal/term"
+	"github.com/treadle-run/treadle/cmd/internal/verb"
 )
 
-func (p *program) versionVerb() *cobra.Command {
-	return p.outputVerb(&cobra.Command{
+func versionVerb(out *term.Out) *cobra.Command {
+	return verb.OutputFlag(&cobra.Command{
 		Use:   "version",
 		Short: "Show the version of this program",
-		Args:  takes(0, 0, ""),
+		Args:  verb.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if p.json() {
-				return p.printJSON(map[string]string{"version": version(), "go": runtime.Version()})
-			}
-			return p.printf("treadle %s (%s)\n", version(), runtime.Version())
+			return out.Show(map[string]string{"version": version(), "go": runtime.Version()}, func() error {
+				return out.Printf("treadle %s (%s)\n", version(), runtime.Version())
+			})
 		},
-	})
+	}, out)
 }
 
 const modulePath = "github.com/treadle-run/treadle"

@@ -1,0 +1,112 @@
+package apps
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/treadle-run/treadle/cmd/internal/term"
+	"github.com/treadle-run/treadle/cmd/internal/verb"
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/client"
+)
+
+func periodsVerb(m *verb.Manager) *cobra.Command {
+	var since, until string
+	var limit uint
+	c := m.Verb(&cobra.Command{
+		Use:   "periods NAME",
+		Short: "List the periods of an app, newest first: what ran, what was late or skipped, and why",
+		Example: `  treadle periods counter
+  treadle periods counter --since 7d --limit 0`,
+		Args: verb.Takes(1, 1, "the NAME of the app; treadle apps lists them"),
+	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {
+		from, to, err := verb.Range(out.Now(), since, until)
+		if err != nil {
+			return err
+		}
+		list, err := api.Periods(ctx, args[0], from, to, limit)
+		if err != nil {
+			return err
+		}
+		return out.Show(list, func() error { return periods(out, list) })
+	})
+	c.Flags().StringVar(&since, "since", "", "that start at this time or later")
+	c.Flags().StringVar(&until, "until", "", "that start before this time")
+	c.Flags().UintVar(&limit, "limit", 50, "most periods to list")
+	return c
+}
+
+func periods(out *term.Out, list []proto.Period) error {
+	if len(list) == 0 {
+		out.Say("no periods there")
+		return nil
+	}
+	t := out.Table("PERIOD", "STATE", "DUE", "STARTED", "FINISHED", "RUN", "REQUEST", "WHY")
+	for _, x := range list {
+		state := string(x.State)
+		if x.Late {
+			state += ", late"
+		}
+		t.Row(x.Name, state, out.When(x.Due), out.WhenPtr(x.StartedAt), out.WhenPtr(x.FinishedAt), fmt.Sprint(x.Run),
+			term.OrDash(x.RequestID), term.OrDash(periodWhy(x)))
+	}
+	return t.Flush()
+}
+
+// maxWhy bounds a reason in a table, in characters. It may end with a command to run.
+const maxWhy = 400
+
+// periodWhy gathers all that there is to say of a period.
+func periodWhy(x proto.Period) string {
+	var parts []string
+	if len(x.Waits) > 0 {
+		parts = append(parts, "waits for "+strings.Join(x.Waits, ", "))
+	}
+	if len(x.Blocks) > 0 {
+		parts = append(parts, "blocks "+strings.Join(x.Blocks, ", "))
+	}
+	for _, s := range []string{x.Reason, x.Why} {
+		if s != "" {
+			parts = append(parts, term.Short(s, maxWhy))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func blockedVerb(m *verb.Manager) *cobra.Command {
+	var app string
+	var limit uint
+	c := m.Verb(&cobra.Command{
+		Use:   "blocked",
+		Short: "List the periods that wait for other apps: what waits for what",
+		Example: `  treadle blocked
+  treadle blocked --app counter --limit 10`,
+		Args: verb.NoArgs,
+	}, func(ctx context.Context, api *client.Client, out *term.Out, _ []string) error {
+		list, err := api.Blocked(ctx, app, limit)
+		if err != nil {
+			return err
+		}
+		return out.Show(list, func() error { return blocked(out, list) })
+	})
+	c.Flags().StringVar(&app, "app", "", "name of the app whose periods wait")
+	c.Flags().UintVar(&limit, "limit", 0, "most periods to list; 0 is 1,000")
+	return c
+}
+
+func blocked(out *term.Out, list []proto.Blocked) error {
+	if len(list) == 0 {
+		out.Say("nothing waits for other apps")
+		return nil
+	}
+	t := out.Table("PERIOD", "WAITS FOR", "DONE", "FIRST MISSING", "WHY")
+	for _, b := range list {
+		for _, on := range b.On {
+			t.Row(b.Name, on.App, fmt.Sprintf("%d/%d", on.Done, on.Expected), term.OrDash(on.First), term.OrDash(term.Short(on.Why, maxWhy)))
+		}
+	}
+	return t.Flush()
+}

@@ -1,0 +1,74 @@
+package apps
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/treadle-run/treadle/cmd/internal/term"
+	"github.com/treadle-run/treadle/cmd/internal/verb"
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/client"
+)
+
+func scheduleVerb(m *verb.Manager, out *term.Out, specApp SpecApp) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "schedule",
+		Short: "Look ahead, and at who runs recurring work",
+		Args:  verb.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(scheduleNextVerb(m, out, specApp), scheduleMembersVerb(m), scheduleShardsVerb(m))
+	return c
+}
+
+func scheduleMembersVerb(m *verb.Manager) *cobra.Command {
+	return m.Verb(&cobra.Command{
+		Use:   "members",
+		Short: "List the Request Managers that run recurring work",
+		Args:  verb.NoArgs,
+	}, func(ctx context.Context, api *client.Client, out *term.Out, _ []string) error {
+		list, err := api.Members(ctx)
+		if err != nil {
+			return err
+		}
+		return out.Show(list, func() error { return members(out, list) })
+	})
+}
+
+func members(out *term.Out, list []proto.Member) error {
+	if len(list) == 0 {
+		out.Say("no Request Manager runs recurring work")
+		return nil
+	}
+	t := out.Table("ID", "HOST", "PID", "STATE", "SHARDS", "STARTED", "HEARD OF", "VERSION")
+	for _, m := range list {
+		state := "stale"
+		if m.Live {
+			state = "live"
+		}
+		t.Row(m.ID, m.Host, fmt.Sprint(m.PID), state, fmt.Sprint(m.Shards), out.When(m.StartedAt), out.When(m.HeartbeatAt), term.OrDash(m.Version))
+	}
+	return t.Flush()
+}
+
+func scheduleShardsVerb(m *verb.Manager) *cobra.Command {
+	return m.Verb(&cobra.Command{
+		Use:   "shards N",
+		Short: "Change into how many shards the apps are cut, while everything runs",
+		Args:  verb.Takes(1, 1, "N, the number of shards"),
+	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {
+		n, err := strconv.ParseUint(args[0], 10, 16)
+		if err != nil {
+			return verb.Usagef("N must be a whole number from 1 on, not %q", args[0])
+		}
+		if err := api.SetShards(ctx, uint(n)); err != nil {
+			return err
+		}
+		return out.Show(map[string]any{"shards": n}, func() error {
+			return out.Printf("the apps are in %s; members follow within some seconds\n", term.Count(int(n), "shard"))
+		})
+	})
+}

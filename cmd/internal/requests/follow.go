@@ -1,0 +1,141 @@
+package requests
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/treadle-run/treadle/cmd/internal/term"
+	"github.com/treadle-run/treadle/cmd/internal/verb"
+	"github.com/treadle-run/treadle/internal/wait"
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/client"
+)
+
+const (
+	// lookEvery is how often what runs now is asked for.
+	lookEvery = time.Second
+	// patience is for how long a Request Manager may be away before waiting ends:
+	// one that is started again is back in less.
+	patience = 2 * time.Minute
+	// namesShown is how many running jobs one line names.
+	namesShown = 3
+)
+
+// news is what happened to a request that is followed: it changed, or the
+// Request Manager is away.
+type news struct {
+	request proto.Request
+	away    error
+}
+
+// follow shows the request until it is in a final state and returns it. It
+// outlives a Request Manager that goes away for a while.
+func follow(ctx context.Context, out *term.Out, api *client.Client, id string, show *term.Progress) (proto.Request, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	events := make(chan news)
+	ended := make(chan error, 1)
+	go func() { ended <- watchOn(ctx, out, api, id, events) }()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+
+	var r proto.Request
+	var running []string
+	for !r.State.Final() {
+		select {
+		case n := <-events:
+			if n.away != nil {
+				show.Note("%s; trying again", term.Clean(verb.Message(n.away)))
+				continue
+			}
+			if n.request.State != proto.StateRunning || n.request.FinishedJobs != r.FinishedJobs {
+				running = nil // until the next look
+			}
+			r = n.request
+		case <-look.C:
+			if r.State == proto.StateRunning {
+				running = runningNames(ctx, out, api, id, show.Redraws(), running)
+			}
+		case err := <-ended:
+			cancel()
+			return r, err
+		}
+		if r.ID != "" && !r.State.Final() {
+			show.Show(line(r, running))
+		}
+	}
+	cancel()
+	<-ended // it was told to end, and says so
+	return r, nil
+}
+
+// watchOn sends what happens to the request to events until ctx ends, and
+// watches again when the connection is lost.
+func watchOn(ctx context.Context, out *term.Out, api *client.Client, id string, events chan<- news) error {
+	send := func(n news) error {
+		select {
+		case events <- n:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	heard, said := out.Now(), false
+	for {
+		err := api.Watch(ctx, id, func(r proto.Request) error {
+			heard, said = out.Now(), false
+			return send(news{request: r})
+		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil && (proto.ErrorCode(err) != proto.CodeUnavailable || out.Now().Sub(heard) > patience) {
+			return err
+		}
+		if err != nil && !said {
+			said = true
+			if err := send(news{away: err}); err != nil {
+				return err
+			}
+		}
+		if err := wait.For(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// runningNames returns the names of the jobs that run now, with what they say of
+// themselves if that is wanted: on a terminal, where a new line for each word of
+// theirs costs nothing. It returns what was known before if they cannot be had:
+// they are no reason to stop waiting.
+func runningNames(ctx context.Context, out *term.Out, api *client.Client, id string, status bool, before []string) []string {
+	s, err := api.Running(ctx, id, "")
+	if err != nil {
+		return before
+	}
+	names := make([]string, len(s.Jobs))
+	for i, j := range s.Jobs {
+		names[i] = term.Clean(j.Name)
+		if status && j.Status != "" {
+			names[i] += " (" + term.Clean(term.Short(j.Status, 40)) + ")"
+		}
+	}
+	return names
+}
+
+// line is one line about a request that is not final: "RUNNING 3/12 jobs, now:
+// copy, check and 2 more".
+func line(r proto.Request, running []string) string {
+	s := fmt.Sprintf("%s %s jobs", r.State, jobs(r))
+	if r.StopRequested {
+		s += ", stopping"
+	}
+	if len(running) == 0 {
+		return s
+	}
+	if more := len(running) - namesShown; more > 0 {
+		return fmt.Sprintf("%s, now: %s and %d more", s, strings.Join(running[:namesShown], ", "), more)
+	}
+	return s + ", now: " + strings.Join(running, ", ")
+}

@@ -1,0 +1,62 @@
+package term
+
+import (
+	"fmt"
+	"time"
+)
+
+// TimeLayout is how times are printed, in the local zone.
+const TimeLayout = "2006-01-02 15:04:05"
+
+// When writes a time in the local zone with its age, or how far off it is.
+func (o *Out) When(t time.Time) string {
+	if t.IsZero() {
+		return Dash
+	}
+	return fmt.Sprintf("%s (%s)", t.Local().Format(TimeLayout), Age(o.Now().Sub(t)))
+}
+
+// WhenPtr is When for a time that may be missing.
+func (o *Out) WhenPtr(t *time.Time) string {
+	if t == nil {
+		return Dash
+	}
+	return o.When(*t)
+}
+
+// Age writes how long ago something was, or how far off it is.
+func Age(d time.Duration) string {
+	switch {
+	case d < -5*time.Second:
+		return "in " + span(-d)
+	case d < 0:
+		return "now" // clocks differ a little
+	}
+	return span(d) + " ago"
+}
+
+// span writes a length of time in its largest unit.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// Length writes how long something took, with no more digits than are read.
+func Length(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

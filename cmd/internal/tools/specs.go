@@ -1,0 +1,81 @@
+package tools
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/treadle-run/treadle/cmd/internal/term"
+	"github.com/treadle-run/treadle/cmd/internal/verb"
+	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/job"
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/app"
+)
+
+// Specs reads specs as a Request Manager with the same configuration would.
+type Specs struct {
+	Env verb.Environment
+	// Registry has the job types: those of this program.
+	Registry *job.Registry
+}
+
+// specsFlags say which specs a verb reads, and how strictly.
+type specsFlags struct {
+	config string
+	dir    string
+	warn   []string
+}
+
+func (f *specsFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.config, "config", "", "configuration `file` of the Request Manager, for specs.dir, specs.warn and limits")
+	c.Flags().StringArrayVar(&f.warn, "warn", nil, "a `check` that only warns: unknown-field or parallel-sets; may be repeated")
+}
+
+func (s Specs) load(f specsFlags) (*grapher.Specs, grapher.Problems, error) {
+	cfg := app.Default()
+	if err := verb.LoadConfig(s.Env, f.config, &cfg, nil); err != nil {
+		return nil, nil, err
+	}
+	if f.dir == "" {
+		f.dir = cfg.Specs.Dir
+	}
+	specs, problems, err := grapher.Load(f.dir, grapher.Options{
+		Registry: s.Registry,
+		Warn:     append(cfg.Specs.Warn, f.warn...),
+		Limits:   grapher.Limits{Jobs: cfg.Limits.Jobs, Depth: cfg.Limits.Depth},
+	})
+	if err != nil {
+		return nil, nil, verb.Usagef("%w", err)
+	}
+	return specs, problems, nil
+}
+
+// errSpecs is said after problems have been printed.
+var errSpecs = errors.New("the specs have errors")
+
+// App reads one app out of a directory of specs. If no app can be read there, it
+// prints why.
+func (s Specs) App(out *term.Out, dir, name string) (proto.App, error) {
+	specs, problems, err := s.load(specsFlags{dir: dir})
+	if err != nil {
+		return proto.App{}, err
+	}
+	if specs == nil {
+		if err := printProblems(out, problems); err != nil {
+			return proto.App{}, err
+		}
+		return proto.App{}, errSpecs
+	}
+	names := make([]string, len(specs.Apps))
+	for i, a := range specs.Apps {
+		if a.Name == name {
+			return a.App, nil
+		}
+		names[i] = a.Name
+	}
+	if near := verb.Nearest(name, names); near != "" {
+		return proto.App{}, verb.Usagef("there is no app %q in %s, did you mean %s?", name, dir, near)
+	}
+	return proto.App{}, verb.Usagef("there is no app %q in %s", name, dir)
+}

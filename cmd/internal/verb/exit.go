@@ -1,0 +1,93 @@
+package verb
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// The exit codes; the help of the program tells users.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitUnreachable = 3
+	ExitInterrupted = 130
+)
+
+// ExitError ends the program with a code of its own. Without Err, all there is
+// to say has been said.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Usagef returns an error of the user's: bad input.
+func Usagef(format string, args ...any) error {
+	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
+}
+
+// Exit ends the program with the code, without a message.
+func Exit(code int) error {
+	if code == ExitOK {
+		return nil
+	}
+	return &ExitError{Code: code}
+}
+
+var exitOfCode = map[proto.Code]int{
+	proto.CodeInvalid:       ExitUsage,
+	proto.CodeNotFound:      ExitUsage,
+	proto.CodeMethod:        ExitUsage,
+	proto.CodeTooLarge:      ExitUsage,
+	proto.CodeUnprocessable: ExitUsage,
+	proto.CodeUnavailable:   ExitUnreachable,
+}
+
+// ExitCode is the exit code that err ends the program with.
+func ExitCode(err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	if e, ok := errors.AsType[*ExitError](err); ok {
+		return e.Code
+	}
+	if code, ok := exitOfCode[proto.ErrorCode(err)]; ok {
+		return code
+	}
+	return ExitFailed
+}
+
+// Message is what a user reads about err: of a proto.Error what is meant for
+// users, and what to do.
+func Message(err error) string {
+	e, ok := errors.AsType[*proto.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	if e.Code == proto.CodeUnavailable && e.Err != nil {
+		return e.Message + " (" + reason(e.Err) + "): start one with treadle dev, or name another with --addr"
+	}
+	return e.Message
+}
+
+// reason is the innermost cause: the outer ones repeat the address.
+func reason(err error) string {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err.Error()
+		}
+		err = inner
+	}
+}
