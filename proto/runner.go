@@ -30,17 +30,17 @@ type Runner struct {
 	PID      int               `json:"pid"`
 	Version  string            `json:"version"`
 	Labels   map[string]string `json:"labels,omitempty"`
-	Capacity uint              `json:"capacity"` // most chains at a time; 0 is no limit
-	// Draining runners take no new chains.
+	Capacity uint              `json:"capacity"` // limit of chains at a time; 0 is no limit
+	// Draining runners accept no new chains.
 	Draining bool `json:"draining"`
 	// Running has what the runner holds now.
 	Running []RunningChain `json:"running"`
-	// Beat counts the heartbeats of the process. Obeyed is the last one whose answer
-	// it has obeyed. They are not stored.
-	Beat   uint64 `json:"beat,omitempty"`
-	Obeyed uint64 `json:"obeyed,omitempty"`
+	// Beat counts the heartbeats of the process. Applied is the last one whose answer
+	// it has acted on. They are not stored.
+	Beat    uint64 `json:"beat,omitempty"`
+	Applied uint64 `json:"applied,omitempty"`
 
-	// StartedAt is when it registered, HeartbeatAt when it was last heard of; both
+	// StartedAt is when it registered, HeartbeatAt when it was last seen; both
 	// by the database's clock and set by the RM.
 	StartedAt   time.Time `json:"startedAt,omitzero"`
 	HeartbeatAt time.Time `json:"heartbeatAt,omitzero"`
@@ -59,11 +59,11 @@ type HeartbeatAnswer struct {
 	// Drop has chains that are no longer the runner's.
 	Drop []RunningChain `json:"drop,omitempty"`
 	// Refuse has chains that were handed over to the runner and are not there. It must
-	// not take them any more, however late they come: once it has obeyed, they are
+	// not take them any more, however late they come: once it has acted on the answer, they are
 	// recovered.
 	Refuse []RunningChain `json:"refuse,omitempty"`
 	// Stop has chains of the runner that users stopped.
 	Stop []RunningChain `json:"stop,omitempty"`
-	// Drain asks the runner to hand in what it has and to take nothing new.
+	// Drain asks the runner to hand back what it has and to accept nothing new.
 	Drain bool `json:"drain,omitempty"`
 }

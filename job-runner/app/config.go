@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/config"
+	"github.com/treadle-run/treadle/proto"
 )
 
 // Config is the configuration of a Job Runner. docs/operate.md has every key
@@ -50,7 +51,7 @@ func Default() Config {
 	return Config{
 		Server:          Server{Addr: "127.0.0.1:32307"},
 		RMClient:        RMClient{URL: "http://127.0.0.1:32308"},
-		Limits:          Limits{Data: 1 << 20},
+		Limits:          Limits{Data: proto.DefaultDataSize},
 		ShutdownTimeout: 30 * time.Second,
 		Log:             config.Log{Level: "info", Format: "text"},
 	}

@@ -59,7 +59,7 @@ func (c *Client) handOver(ctx context.Context, to proto.Runner, path, requestID 
 		header[proto.RunnerHeader] = to.ID
 	}
 	err := c.http.Do(ctx, httpclient.Call{Method: "POST", Base: to.URL, Path: path, Header: header, Body: body})
-	return about(requestID, err)
+	return withRequestID(requestID, err)
 }
 
 // StopChain asks the runner to stop the chain of a request.
@@ -67,7 +67,7 @@ func (c *Client) StopChain(ctx context.Context, base, requestID string) error {
 	err := c.http.Do(ctx, httpclient.Call{
 		Method: "PUT", Base: base, Path: "/api/v1/job-chains/" + url.PathEscape(requestID) + "/stop",
 	})
-	return about(requestID, err)
+	return withRequestID(requestID, err)
 }
 
 // Running returns what runs on the runner, oldest first.
@@ -79,8 +79,8 @@ func (c *Client) Running(ctx context.Context, base string) ([]proto.JobStatus, e
 	return running, err
 }
 
-// about says in an error which request it is about.
-func about(requestID string, err error) error {
+// withRequestID says in an error which request it is about.
+func withRequestID(requestID string, err error) error {
 	if e, ok := errors.AsType[*proto.Error](err); ok && e.RequestID == "" {
 		return e.ForRequest(requestID)
 	}

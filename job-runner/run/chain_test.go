@@ -150,7 +150,7 @@ func TestNothingIsReportedAfterARefusedEntry(t *testing.T) {
 		h.wantLog(someID, "")
 		h.wantEnd("other", proto.StateComplete)
 		h.wantHeld()
-		if n := h.reporter.bytes.Load(); n != 0 {
+		if n := h.env.reporter.bytes.Load(); n != 0 {
 			t.Errorf("%d bytes count as unreported, but nothing waits", n)
 		}
 	})
@@ -216,7 +216,7 @@ func TestTheSameHandOverTwiceAtOnceIsTakenTwice(t *testing.T) {
 			runs.Add(1)
 			return job.Result{}, pause(ctx, time.Minute)
 		}}, func(c *Config) { c.Self.Capacity = 1 })
-		err := h.take(t.Context(), someID, proto.HandOver{Epoch: 1}, func() (*chain.Chain, error) {
+		err := h.accept(t.Context(), someID, proto.HandOver{Epoch: 1}, func() (*chain.Chain, error) {
 			h.start(chainOf(someID, "a"), 1) // overtakes the one that is being built
 			return chain.New(chainOf(someID, "a"))
 		}, nil)

@@ -44,7 +44,7 @@ func TestJobsStopExactlyWhenTheLeaseIsOver(t *testing.T) {
 		}
 		errorCode(t, h.Ready(t.Context()), proto.CodeUnavailable)
 		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf("r2", "a")), proto.CodeUnavailable)
-		h.wantHeld(someID) // it is kept to hand in later
+		h.wantHeld(someID) // it is kept to hand back later
 
 		after(10 * time.Minute)
 		h.wantLog(someID, "")
@@ -195,7 +195,7 @@ func TestTheAnswerToAHeartbeatIsObeyed(t *testing.T) {
 				if c.ends != proto.StateUnknown {
 					h.wantEnd(someID, c.ends)
 				}
-				if got := len(h.held()) == 1; got != c.held {
+				if got := len(h.chains.held()) == 1; got != c.held {
 					t.Errorf("the runner has the chain: %v, want %v", got, c.held)
 				}
 			})
@@ -339,8 +339,8 @@ func TestWhatMustBeRefusedIsRefused(t *testing.T) {
 		h := start(t, rm, map[string]runFunc{"a": takes(time.Minute)})
 		after(2 * time.Second)
 		beats := rm.beats()
-		if last := beats[len(beats)-1]; last.Obeyed == 0 || last.Obeyed >= last.Beat {
-			t.Errorf("heartbeat %d says that the answer to %d was obeyed", last.Beat, last.Obeyed)
+		if last := beats[len(beats)-1]; last.Applied == 0 || last.Applied >= last.Beat {
+			t.Errorf("heartbeat %d says that the answer to %d was acted on", last.Beat, last.Applied)
 		}
 		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 3}, chainOf("r1", "a")), proto.CodeUnavailable)
 		h.start(chainOf("r1", "a"), 4)

@@ -221,7 +221,7 @@ func start(t *testing.T, rm *fakeRM, jobs map[string]runFunc, change ...func(*Co
 	t.Cleanup(func() {
 		stop()
 		<-h.over
-		after(3 * time.Hour) // jobs that were given up end, too
+		after(3 * time.Hour) // jobs that were abandoned end, too
 		for _, p := range rm.problems {
 			t.Error(p)
 		}
@@ -266,7 +266,7 @@ func (h *house) wantHeld(ids ...string) {
 	h.t.Helper()
 	synctest.Wait()
 	got := []string{}
-	for _, c := range h.held() {
+	for _, c := range h.chains.held() {
 		got = append(got, c.RequestID)
 	}
 	if !slices.Equal(got, append([]string{}, ids...)) {

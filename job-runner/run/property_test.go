@@ -150,7 +150,7 @@ func TestAnyChainRunsEachJobOnceWhateverTheManagerDoes(t *testing.T) {
 					v.problems = append(v.problems, fmt.Sprintf("%s has %d entries, want %d", p.jc.RequestID, got, tries))
 				}
 			}
-			if left := h.held(); len(left) > 0 {
+			if left := h.chains.held(); len(left) > 0 {
 				v.problems = append(v.problems, fmt.Sprintf("the runner still has %v", left))
 			}
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -26,20 +27,20 @@ const (
 type reporter struct {
 	rm       RequestManager
 	runnerID func() string
+	room     func() // called when full() is no longer true
+	limit    int64  // bytes of entries that wait
 	log      *slog.Logger
-	limit    int64
 
 	mu      sync.Mutex
 	pending map[*chainRun]*proto.ReportItem
 	order   []*chainRun
 	wake    chan struct{}
 	bytes   atomic.Int64 // of entries that are not durable yet
-	room    func()       // called when full() is no longer true
 }
 
-func newReporter(rm RequestManager, runnerID func() string, limit int64, log *slog.Logger) *reporter {
+func newReporter(rm RequestManager, runnerID func() string, room func(), limit int64, log *slog.Logger) *reporter {
 	return &reporter{
-		rm: rm, runnerID: runnerID, log: log, limit: limit,
+		rm: rm, runnerID: runnerID, room: room, log: log, limit: limit,
 		pending: map[*chainRun]*proto.ReportItem{},
 		wake:    make(chan struct{}, 1),
 	}
@@ -68,10 +69,7 @@ func (p *reporter) add(c *chainRun, item proto.ReportItem) {
 		p.order = append(p.order, c)
 	}
 	p.mu.Unlock()
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	wait.Nudge(p.wake)
 }
 
 func entriesSize(entries []proto.JobLog) int64 {
@@ -162,15 +160,15 @@ func (p *reporter) done(b *batch, answer proto.ReportAnswer) {
 // send sends a report until the RM answers. An error is the RM's final word on
 // the report as a whole, or ctx ended.
 func (p *reporter) send(ctx context.Context, r proto.Report) (proto.ReportAnswer, error) {
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 2*time.Second
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 2*time.Second
 	return backoff.Retry(ctx, func() (proto.ReportAnswer, error) {
 		answer, err := p.rm.Report(ctx, r)
 		if err != nil && !mayPass(err) {
 			err = backoff.Permanent(err)
 		}
 		return answer, err
-	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
 		p.log.Warn("report not delivered, trying again", "items", len(r.Items), "wait", next, "error", err)
 	}))
 }

@@ -117,12 +117,12 @@ func TestJobsWaitWhileTooMuchIsUnreported(t *testing.T) {
 func TestTheWakeUpOfAFullReporterIsNotLost(t *testing.T) {
 	t.Parallel()
 	var woken atomic.Int32
-	p := newReporter(newFakeRM(), func() string { return "jr-1" }, 1000, nil)
+	p := newReporter(newFakeRM(), func() string { return "jr-1" }, func() {}, 1000, nil)
 	p.room = func() { woken.Add(1) }
 	entry := func(n int) proto.ReportItem {
 		return proto.ReportItem{Entries: []proto.JobLog{{Stdout: strings.Repeat("x", n)}}}
 	}
-	c1, c2 := &chainRun{id: "r1", kick: make(chan struct{}, 1)}, &chainRun{id: "r2", kick: make(chan struct{}, 1)}
+	c1, c2 := &chainRun{id: "r1", wake: make(chan struct{}, 1)}, &chainRun{id: "r2", wake: make(chan struct{}, 1)}
 	p.add(c1, entry(600))
 	b := p.take()
 	if p.full() {
@@ -145,9 +145,9 @@ func TestTheWakeUpOfAFullReporterIsNotLost(t *testing.T) {
 // A job ends after its chain was refused and before the loop knows it.
 func TestNothingOfARefusedChainIsTaken(t *testing.T) {
 	t.Parallel()
-	p := newReporter(newFakeRM(), func() string { return "jr-1" }, 1000, nil)
+	p := newReporter(newFakeRM(), func() string { return "jr-1" }, func() {}, 1000, nil)
 	p.room = func() {}
-	c := &chainRun{id: someID, kick: make(chan struct{}, 1)}
+	c := &chainRun{id: someID, wake: make(chan struct{}, 1)}
 	item := proto.ReportItem{Entries: make([]proto.JobLog, 1)}
 	p.add(c, item)
 	p.done(p.take(), proto.ReportAnswer{Refused: []proto.Refusal{{RequestID: someID}}})
@@ -162,7 +162,7 @@ func TestNothingOfARefusedChainIsTaken(t *testing.T) {
 
 func TestABatchIsBounded(t *testing.T) {
 	t.Parallel()
-	p := newReporter(newFakeRM(), func() string { return "jr-1" }, 1<<30, nil)
+	p := newReporter(newFakeRM(), func() string { return "jr-1" }, func() {}, 1<<30, nil)
 	for i := range 1200 {
 		p.add(&chainRun{id: "r" + strconv.Itoa(i)}, proto.ReportItem{Entries: make([]proto.JobLog, 1)})
 	}
@@ -177,7 +177,7 @@ func TestABatchIsBounded(t *testing.T) {
 
 func TestEndedChainsAreRemembered(t *testing.T) {
 	t.Parallel()
-	ring := newEndedRing(3)
+	ring := newHistory(3)
 	for i, id := range []string{"r1", "r2", "r1", "r3", "r4"} {
 		ring.add(id, uint64(i+1))
 	}

@@ -1,10 +1,10 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,7 +38,7 @@ type Config struct {
 	JobContext func(context.Context) context.Context
 
 	HeartbeatEvery  time.Duration // default 2 s
-	ShutdownTimeout time.Duration // to hand everything in; default 30 s
+	ShutdownTimeout time.Duration // to hand everything back; default 30 s
 	// StopTimeout is for a job to end after it was told to, because its request is
 	// stopped or the runner ends; default 15 s.
 	StopTimeout   time.Duration
@@ -46,79 +46,61 @@ type Config struct {
 	MaxUnreported int64 // bytes of entries that wait before jobs wait; default 256 MiB
 }
 
-func (c *Config) setDefaults() {
-	if c.HeartbeatEvery == 0 {
-		c.HeartbeatEvery = 2 * time.Second
-	}
-	if c.ShutdownTimeout == 0 {
-		c.ShutdownTimeout = 30 * time.Second
-	}
-	if c.StopTimeout == 0 {
-		c.StopTimeout = 15 * time.Second
-	}
-	if c.MaxDataSize == 0 {
-		c.MaxDataSize = 1 << 20
-	}
-	if c.MaxUnreported == 0 {
-		c.MaxUnreported = 256 << 20
-	}
+func (c Config) withDefaults() Config {
+	c.HeartbeatEvery = cmp.Or(c.HeartbeatEvery, 2*time.Second)
+	c.ShutdownTimeout = cmp.Or(c.ShutdownTimeout, 30*time.Second)
+	c.StopTimeout = cmp.Or(c.StopTimeout, 15*time.Second)
+	c.MaxDataSize = cmp.Or(c.MaxDataSize, proto.DefaultDataSize)
+	c.MaxUnreported = cmp.Or(c.MaxUnreported, 256<<20)
+	return c
 }
 
 // Runner runs job chains. Its methods are safe for concurrent use.
 type Runner struct {
-	cfg       Config
-	log       *slog.Logger
-	reporter  *reporter
-	heartbeat *heartbeat
+	log             *slog.Logger
+	env             *env
+	chains          *chains
+	heartbeat       *heartbeat
+	shutdownTimeout time.Duration
 
-	mu        sync.Mutex
-	chains    map[string]*chainRun // by request id
-	ended     *endedRing
-	stops     *endedRing // stops of chains that may still be on their way here
-	refused   *endedRing // chains that must not be taken any more, however late they come
-	accepting bool
-	draining  bool
-	loops     sync.WaitGroup
+	loops sync.WaitGroup
 	// ctx is the life of all chain loops: "do the work". Accepting is the other one.
 	ctx    context.Context
 	cancel context.CancelFunc
 }
 
-// New returns a Runner that takes chains as soon as Run has registered it.
+// New returns a Runner that accepts chains as soon as Run has registered it.
 func New(cfg Config) *Runner {
-	cfg.setDefaults()
+	cfg = cfg.withDefaults()
 	base := context.Background()
 	if cfg.JobContext != nil {
 		base = cfg.JobContext(base)
 	}
-	ctx, cancel := context.WithCancel(base)
+	log := cfg.Logger.With("runner", cfg.Self.ID)
+	lease := newLease(cfg.Self.ID, log)
+	chains := newChains(lease, cfg.Self.Capacity, log)
 	r := &Runner{
-		cfg:    cfg,
-		log:    cfg.Logger.With("runner", cfg.Self.ID),
-		chains: map[string]*chainRun{},
-		ended:  newEndedRing(1 << 16),
-		stops:  newEndedRing(1 << 12),
-
-		refused: newEndedRing(1 << 14),
-		ctx:     ctx,
-		cancel:  cancel,
+		log: log,
+		env: &env{
+			registry: cfg.Registry, lease: lease, stopTimeout: cfg.StopTimeout, maxDataSize: cfg.MaxDataSize, log: log,
+			reporter: newReporter(cfg.RM, lease.current, chains.wakeAll, cfg.MaxUnreported, log),
+		},
+		chains:          chains,
+		heartbeat:       newHeartbeat(cfg, lease, chains, log),
+		shutdownTimeout: cfg.ShutdownTimeout,
 	}
-	r.heartbeat = newHeartbeat(r, cfg.HeartbeatEvery)
-	r.reporter = newReporter(cfg.RM, r.heartbeat.id, cfg.MaxUnreported, r.log)
-	r.reporter.room = r.lookAll
+	r.ctx, r.cancel = context.WithCancel(base)
 	return r
 }
 
-// Run registers the runner, reports and beats until ctx ends, then hands
-// everything in: chains are suspended, their jobs told to stop. The error says
-// what could not be handed in within the shutdown timeout.
+// Run registers the runner, sends reports and heartbeats until ctx ends, then hands
+// everything back: chains are suspended, their jobs told to stop. The error says
+// what could not be handed back within the shutdown timeout.
 func (r *Runner) Run(ctx context.Context) error {
 	var roles sync.WaitGroup
-	roles.Go(func() { r.reporter.run(r.ctx) })
+	roles.Go(func() { r.env.reporter.run(r.ctx) })
 	roles.Go(func() { r.heartbeat.run(r.ctx) })
-	r.mu.Lock()
-	r.accepting = true
-	r.mu.Unlock()
+	r.chains.setOpen(true)
 
 	<-ctx.Done()
 	err := r.shutDown()
@@ -130,25 +112,24 @@ func (r *Runner) Run(ctx context.Context) error {
 }
 
 func (r *Runner) shutDown() error {
-	r.mu.Lock()
-	r.accepting = false
-	r.mu.Unlock()
-	r.heartbeat.now() // so that no RM sends anything new
-	r.log.Info("shutting down: suspending all job chains", "chains", r.suspendAll("the job runner is shutting down", false, errStopped))
+	r.chains.setOpen(false)
+	r.heartbeat.sendNow() // so that no RM sends anything new
+	n := r.chains.suspendAll(command{why: "the job runner is shutting down"})
+	r.log.Info("shutting down: suspending all job chains", "chains", n)
 
 	done := make(chan struct{})
 	go func() {
 		r.loops.Wait()
 		close(done)
 	}()
-	deadline := time.NewTimer(r.cfg.ShutdownTimeout)
+	deadline := time.NewTimer(r.shutdownTimeout)
 	defer deadline.Stop()
 	select {
 	case <-done:
 		return nil
 	case <-deadline.C:
 	}
-	left := r.held()
+	left := r.chains.held()
 	r.cancel()
 	<-done
 	if len(left) == 0 {
@@ -158,35 +139,16 @@ func (r *Runner) shutDown() error {
 	for _, c := range left {
 		ids = append(ids, c.RequestID)
 	}
-	return fmt.Errorf("%d job chains were not handed in within %s, they will be recovered: %s",
-		len(ids), r.cfg.ShutdownTimeout, strings.Join(ids[:min(len(ids), 20)], ", "))
+	return fmt.Errorf("%d job chains were not handed back within %s, they will be recovered: %s",
+		len(ids), r.shutdownTimeout, strings.Join(ids[:min(len(ids), 20)], ", "))
 }
 
-// suspendAll suspends all chains. The contexts of their jobs end with the cause.
-func (r *Runner) suspendAll(why string, patient bool, cause error) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, c := range r.chains {
-		c.command(command{mode: modeSuspending, why: why, patient: patient, cause: cause})
-	}
-	return len(r.chains)
-}
-
-// lookAll tells every chain to look again at what may start.
-func (r *Runner) lookAll() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, c := range r.chains {
-		c.look()
-	}
-}
-
-// Start takes a new chain. Taking the chain of the same epoch again is harmless
+// Start accepts a new chain. To accept the chain of the same epoch again is harmless
 // and starts nothing twice, also if it has ended here since. A chain that was
 // refused once is refused for good under that epoch: its RM has gone on without
 // this runner.
 func (r *Runner) Start(ctx context.Context, h proto.HandOver, jc *proto.JobChain) error {
-	return r.take(ctx, jc.RequestID, h, func() (*chain.Chain, error) { return chain.New(jc) }, jc.Secrets)
+	return r.accept(ctx, jc.RequestID, h, func() (*chain.Chain, error) { return chain.New(jc) }, jc.Secrets)
 }
 
 // Resume goes on with a suspended job chain; like Start.
@@ -194,228 +156,40 @@ func (r *Runner) Resume(ctx context.Context, h proto.HandOver, sjc *proto.Suspen
 	if sjc.JobChain == nil {
 		return proto.Errorf(proto.CodeInvalid, "suspended job chain: no jobChain").ForRequest(sjc.RequestID)
 	}
-	return r.take(ctx, sjc.RequestID, h, func() (*chain.Chain, error) { return chain.Resume(sjc) }, sjc.JobChain.Secrets)
+	return r.accept(ctx, sjc.RequestID, h, func() (*chain.Chain, error) { return chain.Resume(sjc) }, sjc.JobChain.Secrets)
 }
 
-func (r *Runner) take(ctx context.Context, id string, h proto.HandOver, build func() (*chain.Chain, error), secrets []string) error {
-	r.heartbeat.awaitFirst(ctx)
-	if taken, err := r.mayTake(id, h); taken || err != nil {
+func (r *Runner) accept(ctx context.Context, id string, h proto.HandOver, build func() (*chain.Chain, error), secrets []string) error {
+	r.env.lease.awaitFirst(ctx)
+	if known, err := r.chains.mayAccept(id, h); known || err != nil {
 		return err
 	}
-	c, err := build() // may take long
+	built, err := build() // may take long
 	if err != nil {
-		r.refuse(id, h.Epoch)
+		r.chains.refuse(id, h.Epoch)
 		return (&proto.Error{Code: proto.CodeInvalid, Message: "job chain is not valid: " + err.Error()}).ForRequest(id)
 	}
-	run := newChainRun(r, id, h.Epoch, c, secrets)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	// The same chain may have come twice meanwhile: to refuse it would say that it is
-	// not here.
-	if taken, err := r.mayTakeLocked(id, h); taken || err != nil {
+	c := newChainRun(r.env, id, h.Epoch, built, secrets)
+	added, err := r.chains.add(c, h)
+	if !added || err != nil {
 		return err
 	}
-	r.chains[id] = run
-	if r.stops.has(id, 0) {
-		run.command(command{mode: modeStopping, why: "stopped by request"})
-	}
 	r.loops.Go(func() {
-		run.loop(r.ctx)
-		r.mu.Lock()
-		delete(r.chains, id)
-		r.ended.add(id, h.Epoch)
-		last := len(r.chains) == 0
-		r.mu.Unlock()
-		if last && !r.heartbeat.leased() {
-			r.heartbeat.now() // to register again
+		c.loop(r.ctx)
+		if last := r.chains.remove(c); last && !r.env.lease.valid() {
+			r.heartbeat.sendNow() // to register again
 		}
 	})
 	return nil
-}
-
-// mayTake reports whether the chain was taken before under the same epoch; an
-// error says why it cannot be taken now.
-func (r *Runner) mayTake(id string, h proto.HandOver) (taken bool, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.mayTakeLocked(id, h)
-}
-
-func (r *Runner) mayTakeLocked(id string, h proto.HandOver) (taken bool, err error) {
-	held, epoch := r.chains[id], h.Epoch
-	defer func() {
-		if err != nil {
-			r.refused.add(id, epoch)
-		}
-	}()
-	switch {
-	case held != nil && held.epoch == epoch, r.ended.has(id, epoch):
-		return true, nil
-	case r.refused.has(id, epoch):
-		return false, proto.Errorf(proto.CodeUnavailable, "this runner has refused the request under epoch %d before", epoch).ForRequest(id)
-	case held != nil && held.epoch > epoch:
-		return false, proto.Errorf(proto.CodeConflict, "this runner has the request under epoch %d, later than %d", held.epoch, epoch).ForRequest(id)
-	case held != nil:
-		// What is here is no longer ours. Its jobs must be gone before the new ones start.
-		held.command(command{mode: modeDropped, why: fmt.Sprintf("epoch %d came", epoch)})
-		return false, notTaking(id)
-	case !r.accepting || r.draining || !r.heartbeat.leased():
-		return false, notTaking(id)
-	case h.RunnerID != "" && h.RunnerID != r.heartbeat.id():
-		return false, proto.Errorf(proto.CodeNotFound, "the request is for runner %s, and this is %s", h.RunnerID, r.heartbeat.id()).ForRequest(id)
-	case r.cfg.Self.Capacity > 0 && uint(len(r.chains)) >= r.cfg.Self.Capacity:
-		return false, proto.Errorf(proto.CodeUnavailable, "this runner is full: it has %d job chains", len(r.chains)).ForRequest(id)
-	}
-	return false, nil
-}
-
-// refuse keeps a chain from being taken later under that epoch.
-func (r *Runner) refuse(id string, epoch uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.refused.add(id, epoch)
-}
-
-func notTaking(id string) error {
-	return proto.Errorf(proto.CodeUnavailable, "this runner takes no job chains now").ForRequest(id)
 }
 
 // Stop stops the chain of the request: nothing of it starts any more and the
 // jobs that run are told to stop. It does not wait for them. A chain that is not
 // here is not found, but if it was on its way, it will stop when it comes.
-func (r *Runner) Stop(_ context.Context, requestID string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c := r.chains[requestID]
-	if c == nil {
-		r.stops.add(requestID, 0)
-		return proto.Errorf(proto.CodeNotFound, "this runner does not have the request").ForRequest(requestID)
-	}
-	c.command(command{mode: modeStopping, why: "stopped by request"})
-	return nil
-}
+func (r *Runner) Stop(_ context.Context, requestID string) error { return r.chains.stop(requestID) }
 
 // Running returns what runs now, oldest first.
-func (r *Runner) Running() []proto.JobStatus {
-	r.mu.Lock()
-	chains := make([]*chainRun, 0, len(r.chains))
-	for _, c := range r.chains {
-		chains = append(chains, c)
-	}
-	r.mu.Unlock()
-	all := []proto.JobStatus{}
-	for _, c := range chains {
-		all = c.appendStatus(all)
-	}
-	slices.SortFunc(all, func(a, b proto.JobStatus) int {
-		if a.StartedAt != b.StartedAt {
-			return int(min(max(a.StartedAt-b.StartedAt, -1), 1))
-		}
-		return strings.Compare(a.RequestID+a.JobID, b.RequestID+b.JobID)
-	})
-	return all
-}
+func (r *Runner) Running() []proto.JobStatus { return r.chains.runningJobs() }
 
-// Ready says whether the runner takes chains, and why not.
-func (r *Runner) Ready(context.Context) error {
-	leased := r.heartbeat.leased()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case !r.accepting:
-		return proto.Errorf(proto.CodeUnavailable, "shutting down or not started")
-	case r.draining:
-		return proto.Errorf(proto.CodeUnavailable, "draining")
-	case !leased:
-		return proto.Errorf(proto.CodeUnavailable, "no request manager answers")
-	}
-	return nil
-}
-
-// held returns the chains that the runner has now.
-func (r *Runner) held() []proto.RunningChain {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	all := make([]proto.RunningChain, 0, len(r.chains))
-	for _, c := range r.chains {
-		all = append(all, proto.RunningChain{RequestID: c.id, Epoch: c.epoch})
-	}
-	slices.SortFunc(all, func(a, b proto.RunningChain) int { return strings.Compare(a.RequestID, b.RequestID) })
-	return all
-}
-
-// load returns how many chains the runner has, and how many jobs run.
-func (r *Runner) load() (chains, jobs int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, c := range r.chains {
-		jobs += c.alive()
-	}
-	return len(r.chains), jobs
-}
-
-// self is the runner as it registers now, without its ID.
-func (r *Runner) self() proto.Runner {
-	me := r.cfg.Self
-	me.Running = r.held()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	me.Draining = r.draining || !r.accepting
-	return me
-}
-
-// obey does what the answer to a heartbeat asks for.
-func (r *Runner) obey(a proto.HeartbeatAnswer) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, d := range a.Drop {
-		if c := r.chains[d.RequestID]; c != nil && c.epoch == d.Epoch {
-			c.command(command{mode: modeDropped, why: "the request manager says that it is no longer ours"})
-		}
-	}
-	for _, c := range a.Refuse {
-		if held := r.chains[c.RequestID]; held == nil || held.epoch < c.Epoch {
-			r.refused.add(c.RequestID, c.Epoch)
-		}
-	}
-	for _, s := range a.Stop {
-		if c := r.chains[s.RequestID]; c != nil && c.epoch == s.Epoch {
-			c.command(command{mode: modeStopping, why: "stopped by request"})
-		}
-	}
-	if a.Drain && !r.draining {
-		r.log.Info("draining: suspending all job chains", "chains", len(r.chains))
-		for _, c := range r.chains {
-			c.command(command{mode: modeSuspending, why: "the job runner is draining", patient: true})
-		}
-	}
-	r.draining = a.Drain
-}
-
-// endedRing remembers the chains that ended here last, so that a chain that is
-// sent again because the first answer was lost does not start again. It is not
-// safe for concurrent use.
-type endedRing struct {
-	epochs map[string]uint64
-	ids    []string
-	next   int
-}
-
-func newEndedRing(size int) *endedRing {
-	return &endedRing{epochs: map[string]uint64{}, ids: make([]string, size)}
-}
-
-func (e *endedRing) add(id string, epoch uint64) {
-	if _, ok := e.epochs[id]; !ok {
-		delete(e.epochs, e.ids[e.next])
-		e.ids[e.next] = id
-		e.next = (e.next + 1) % len(e.ids)
-	}
-	e.epochs[id] = epoch
-}
-
-// has reports whether the chain ended here under this epoch or a later one.
-func (e *endedRing) has(id string, epoch uint64) bool {
-	last, ok := e.epochs[id]
-	return ok && last >= epoch
-}
+// Ready says whether the runner accepts chains, and why not.
+func (r *Runner) Ready(context.Context) error { return r.chains.ready() }

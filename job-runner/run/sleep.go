@@ -50,7 +50,7 @@ func (c *chainRun) wakeSleepers() {
 		if t.expires {
 			err = errJobTimeout
 		}
-		c.ended(c.result(t, job.Result{}, err, t.expires, false))
+		c.tryEnded(c.result(t, job.Result{}, err, t.expires, false))
 	}
 	c.setAlarm()
 }
@@ -60,6 +60,6 @@ func (c *chainRun) stopSleepers(cause error) {
 	stopped := c.asleep
 	c.asleep = nil
 	for _, t := range stopped {
-		c.ended(c.result(t, job.Result{}, cause, false, true))
+		c.tryEnded(c.result(t, job.Result{}, cause, false, true))
 	}
 }

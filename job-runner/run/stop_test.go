@@ -176,7 +176,7 @@ func TestAStopCountsMoreThanASuspension(t *testing.T) {
 	})
 }
 
-// A job that was given up ends later: nobody is interested.
+// A job that was abandoned ends later: nobody is interested.
 func TestAJobThatIgnoresAStopIsGivenUpExactlyAfterTheStopTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestAJobThatIgnoresAStopIsGivenUpExactlyAfterTheStopTimeout(t *testing.T) {
 		after(1)
 		h.wantEnd(someID, proto.StateStopped)
 		h.wantLog(someID, "b1 STOPPED, a1 STOPPED")
-		if e := h.rm.log[someID][1]; e.Error != "did not stop within 20s; given up" {
+		if e := h.rm.log[someID][1]; e.Error != "did not stop within 20s; abandoned" {
 			t.Errorf("entry %+v", e)
 		}
 		after(time.Hour)

@@ -38,9 +38,9 @@ type tryResult struct {
 func (c *chainRun) startTry(jobs context.Context, s chain.Start, now time.Time) {
 	t := &try{start: s, startedAt: now}
 	if s.TimedOut != "" {
-		t.sequence = c.c.SequenceName(s.TimedOut)
+		t.sequence = c.chain.SequenceName(s.TimedOut)
 	}
-	j, err := c.r.cfg.Registry.Load(s.Job.Type, s.Job.Bytes)
+	j, err := c.env.registry.Load(s.Job.Type, s.Job.Bytes)
 	if err == nil && !s.Deadline.IsZero() && !s.Deadline.After(now) {
 		err = errJobTimeout
 	}
@@ -155,7 +155,7 @@ func (c *chainRun) checkData(data proto.Values) (proto.Values, error) {
 	if err != nil {
 		return nil, fmt.Errorf("job data: %w", err)
 	}
-	if limit := c.r.cfg.MaxDataSize; len(b) > limit {
+	if limit := c.env.maxDataSize; len(b) > limit {
 		return nil, fmt.Errorf("job data has %d bytes of JSON; at most %d are allowed", len(b), limit)
 	}
 	if c.secrets.Has(data) {

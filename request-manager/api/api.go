@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/treadle-run/treadle/internal/httpjson"
+	"github.com/treadle-run/treadle/proto"
 )
 
 // Config is what the API can be told. Zero fields have the defaults.
@@ -41,7 +42,7 @@ func (c Config) withDefaults() Config {
 		c.RunnerBodyLimit = 512 << 20
 	}
 	if c.ArgsLimit == 0 {
-		c.ArgsLimit = 1 << 20
+		c.ArgsLimit = proto.DefaultArgsSize
 	}
 	if c.BodyLimit == 0 {
 		c.BodyLimit = max(8<<20, 2*c.ArgsLimit)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/treadle-run/treadle/config"
+	"github.com/treadle-run/treadle/proto"
 )
 
 // Config is the configuration of a Request Manager. docs/operate.md has every
@@ -144,7 +145,7 @@ func Default() Config {
 			Workers: 128, Keep: 400 * 24 * time.Hour,
 		},
 		Lease:  time.Minute,
-		Limits: Limits{Jobs: 200_000, Depth: 50, Args: 1 << 20},
+		Limits: Limits{Jobs: 200_000, Depth: 50, Args: proto.DefaultArgsSize},
 		DB:     Tries{Tries: 3, RetryWait: 500 * time.Millisecond},
 		Runner: Tries{Tries: 5, RetryWait: 5 * time.Second},
 		Log:    config.Log{Level: "info", Format: "text"},

@@ -74,7 +74,7 @@ func (c *Config) setDefaults() {
 		c.HostUp = func(string) {}
 	}
 	if c.MaxArgsSize == 0 {
-		c.MaxArgsSize = 1 << 20
+		c.MaxArgsSize = proto.DefaultArgsSize
 	}
 	if c.RunnerTries == 0 {
 		c.RunnerTries = 5

@@ -56,7 +56,7 @@ func (r *recoverer) compare(ctx context.Context, runner proto.Runner, held []sto
 		switch f := r.forbids[h.RequestID]; {
 		case since <= r.m.cfg.HeartbeatTimeout+time.Duration(h.TotalJobs)*deliveryTime && since >= 0:
 			// It is about to come.
-		case f.runnerID == runner.ID && f.epoch == h.Epoch && runner.Obeyed >= f.beat,
+		case f.runnerID == runner.ID && f.epoch == h.Epoch && runner.Applied >= f.beat,
 			runner.Beat == 0 && since > r.m.cfg.handOverTime():
 			delete(r.forbids, h.RequestID)
 			if r.missing == nil {

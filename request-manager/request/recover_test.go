@@ -148,7 +148,7 @@ func TestARequestThatItsRunnerDoesNotKnowIsRecovered(t *testing.T) {
 	})
 }
 
-// A runner says what it has obeyed: once it has been told to refuse a chain that
+// A runner says which heartbeat it has acted on: once it has been told to refuse a chain that
 // it does not have, nobody needs to wait for all tries to deliver it.
 func TestARequestThatItsRunnerRefusesFromNowOnIsRecovered(t *testing.T) {
 	t.Parallel()
@@ -165,9 +165,9 @@ func TestARequestThatItsRunnerRefusesFromNowOnIsRecovered(t *testing.T) {
 		id := w.create(m, "deploy")
 		after(time.Second)
 		r.kill()
-		beat := func(n, obeyed uint64) proto.HeartbeatAnswer {
+		beat := func(n, applied uint64) proto.HeartbeatAnswer {
 			self := r.self
-			self.Beat, self.Obeyed = n, obeyed
+			self.Beat, self.Applied = n, applied
 			a, err := m.Heartbeat(w.t.Context(), self)
 			must(w.t, err)
 			return a
