@@ -18,6 +18,7 @@ import (
 	"github.com/treadle-run/treadle/cmd/internal/term"
 	"github.com/treadle-run/treadle/cmd/internal/tools"
 	"github.com/treadle-run/treadle/cmd/internal/verb"
+	"github.com/treadle-run/treadle/cmd/internal/version"
 	"github.com/treadle-run/treadle/internal/supervise"
 	"github.com/treadle-run/treadle/job"
 )
@@ -120,9 +121,10 @@ Exit codes of all verbs:
 
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "treadle",
-		Short: "Runs requests: graphs of jobs that must not get lost",
-		Long:  rootLong,
+		Use:     "treadle",
+		Short:   "Runs requests: graphs of jobs that must not get lost",
+		Long:    rootLong,
+		Version: version.Get().String(),
 		Example: `  treadle dev                     everything in one process, to try it
   treadle start hello name=Ada --wait
   treadle requests                what can be asked for`,
@@ -133,6 +135,7 @@ func (p *program) root() *cobra.Command {
 			p.started = true
 		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddGroup(
 		&cobra.Group{ID: groupUse, Title: "Requests:"},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/treadle-run/treadle/cmd/internal/term"
 	"github.com/treadle-run/treadle/cmd/internal/verb"
+	"github.com/treadle-run/treadle/cmd/internal/version"
 	"github.com/treadle-run/treadle/job"
 	jr "github.com/treadle-run/treadle/job-runner/app"
 	rm "github.com/treadle-run/treadle/request-manager/app"
@@ -18,11 +19,11 @@ type services struct {
 }
 
 func (s services) managerDeps(cfg rm.Config, ready func(addr string)) rm.Deps {
-	return rm.Deps{Registry: s.registry, Logger: cfg.Log.Logger(s.out.Stderr), Version: version(), Ready: ready}
+	return rm.Deps{Registry: s.registry, Logger: cfg.Log.Logger(s.out.Stderr), Version: version.Get().Version, Ready: ready}
 }
 
 func (s services) runnerDeps(cfg jr.Config, ready func(addr string)) jr.Deps {
-	return jr.Deps{Registry: s.registry, Logger: cfg.Log.Logger(s.out.Stderr), Version: version(), Ready: ready}
+	return jr.Deps{Registry: s.registry, Logger: cfg.Log.Logger(s.out.Stderr), Version: version.Get().Version, Ready: ready}
 }
 
 func requestManagerVerb(s services) *cobra.Command {

@@ -3,6 +3,7 @@ package cmd
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -168,5 +169,25 @@ func TestExitCodesAndMessages(t *testing.T) {
 				t.Errorf("an error has %d lines:\n%s", n, r.stderr)
 			}
 		})
+	}
+}
+
+func TestVersionIsTextAndJSON(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		r := f.treadle(t, args...)
+		if r.code != 0 || !strings.HasPrefix(r.stdout, "treadle ") || !strings.HasSuffix(r.stdout, runtime.GOOS+"/"+runtime.GOARCH+")\n") {
+			t.Errorf("%v: exit code %d: %q", args, r.code, r.stdout)
+		}
+	}
+	var v map[string]any
+	if err := json.Unmarshal([]byte(f.treadle(t, "version", "--output", "json").stdout), &v); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"version", "commit", "date", "modified", "go", "os", "arch"} {
+		if _, ok := v[key]; !ok {
+			t.Errorf("the JSON has no %q: %v", key, v)
+		}
 	}
 }
