@@ -19,7 +19,7 @@ func (c *Chain) Apply(e *proto.JobLog) error {
 	s.tries++
 	if old != none {
 		c.endOldRun(j, old, e)
-		c.settle()
+		c.releaseRooms()
 		return nil
 	}
 	c.noteStart(c.seqOf[j], e.StartedAt)
@@ -42,11 +42,11 @@ func (c *Chain) Apply(e *proto.JobLog) error {
 		c.fail(j, e)
 	default:
 		s.state = proto.StateStopped
-		c.again(j)
+		c.fileAgain(j)
 	}
 	// The member may have been active with this job only, without a mark.
 	c.membersOf(j, func(m int32) { c.emptied = append(c.emptied, m) })
-	c.settle()
+	c.releaseRooms()
 	return nil
 }
 
@@ -139,8 +139,8 @@ func (c *Chain) reach(j int32) {
 	}
 }
 
-// again files a job for its next try, if the jobs before it are still COMPLETE.
-func (c *Chain) again(j int32) {
+// fileAgain files a job for its next try, if the jobs before it are still COMPLETE.
+func (c *Chain) fileAgain(j int32) {
 	if c.state[j].prevs == 0 {
 		c.file(j)
 	}
@@ -163,7 +163,7 @@ func (c *Chain) fail(j int32, e *proto.JobLog) {
 	if !timedOut && uint(s.latest) <= c.jobs[j].Retry {
 		s.state = proto.StatePending
 		s.notBefore = until(e.FinishedAt, c.jobWait(j))
-		c.again(j)
+		c.fileAgain(j)
 		return
 	}
 	for q := from; q != none; q = c.seqs[q].parent {

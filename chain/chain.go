@@ -32,7 +32,7 @@ type Chain struct {
 	// in order.
 	waitsMoved bool
 	held       map[int32][]int32 // sequence -> jobs that wait for the old runs in it
-	roomy      []int32           // groups that Next must look at
+	roomy      []int32           // groups in which a member may get room
 	emptied    []int32           // members that may have ended in this Apply
 	failures   map[int32]proto.JobFailure
 }

@@ -27,8 +27,8 @@ var (
 
 func known(f *flow) bool { return f != nil && f != droppedFlow }
 
-// see returns the data for a job that starts.
-func (c *Chain) see(j int32) proto.Values {
+// dataFor returns the data for a job that starts.
+func (c *Chain) dataFor(j int32) proto.Values {
 	s := &c.state[j]
 	if !known(s.flow) {
 		c.fill(j)
@@ -37,7 +37,7 @@ func (c *Chain) see(j int32) proto.Values {
 	return s.flow.values
 }
 
-// passOn turns what a job saw into what the jobs after it see; it is about to be
+// passOn turns the data that a job was given into that of the jobs after it; it is about to be
 // COMPLETE. What is not known, because the job log is replayed, stays so.
 func (c *Chain) passOn(j int32) {
 	s := &c.state[j]

@@ -11,7 +11,7 @@ type edges struct {
 // of returns the neighbours of vertex i.
 func (e edges) of(i int32) []int32 { return e.to[e.at[i]:e.at[i+1]] }
 
-// reversed returns the graph with its edges the other way round; the neighbours
+// reversed returns the graph with its edges turned round; the neighbours
 // of each vertex are in ascending order.
 func (e edges) reversed() edges {
 	n := len(e.at) - 1
@@ -47,7 +47,7 @@ func (e edges) renamed(order, name []int32) edges {
 }
 
 // sorted returns the vertices in topological order, ties by number. Vertices
-// that are in a circle, or after one, are left out. prev is e reversed.
+// that are in a cycle, or after one, are left out. prev is e reversed.
 func (e edges) sorted(prev edges) []int32 {
 	n := len(e.at) - 1
 	missing := make([]int32, n)
@@ -71,9 +71,9 @@ func (e edges) sorted(prev edges) []int32 {
 	return order
 }
 
-// circle returns the vertices of one circle, in order, of the graph that e is the
+// cycle returns the vertices of one cycle, in order, of the graph that e is the
 // reverse of, given those that sorted could order. There must be one.
-func (e edges) circle(order []int32) []int32 {
+func (e edges) cycle(order []int32) []int32 {
 	n := len(e.at) - 1
 	ordered := make([]bool, n)
 	for _, v := range order {
@@ -102,9 +102,9 @@ func (e edges) circle(order []int32) []int32 {
 	}
 }
 
-// turned returns a circle the other way round, with its least vertex first.
-func turned(circle []int32) []int32 {
-	slices.Reverse(circle)
-	least := slices.Index(circle, slices.Min(circle))
-	return append(circle[least:len(circle):len(circle)], circle[:least]...)
+// turned returns a cycle in the other direction, with its least vertex first.
+func turned(cycle []int32) []int32 {
+	slices.Reverse(cycle)
+	least := slices.Index(cycle, slices.Min(cycle))
+	return append(cycle[least:len(cycle):len(cycle)], cycle[:least]...)
 }

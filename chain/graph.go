@@ -62,7 +62,7 @@ func newGraph(jc *proto.JobChain) (*graph, error) {
 	prev := next.reversed()
 	order := next.sorted(prev)
 	if len(order) < len(ids) {
-		return nil, invalid(jc, "jobs wait for each other in a circle: %s", circleText(ids, prev.circle(order)))
+		return nil, invalid(jc, "jobs depend on each other in a cycle: %s", cycleText(ids, prev.cycle(order)))
 	}
 	name := make([]int32, len(ids)) // inverse of order
 	g.jobs = make([]*proto.Job, len(ids))
@@ -98,18 +98,18 @@ func newEdges(jc *proto.JobChain, ids []string, number map[string]int32) (edges,
 	return e, nil
 }
 
-func circleText(ids []string, circle []int32) string {
-	const most = 10
+func cycleText(ids []string, cycle []int32) string {
+	const limit = 10
 	var b strings.Builder
-	for i, v := range circle {
-		if i == most {
+	for i, v := range cycle {
+		if i == limit {
 			b.WriteString("... -> ")
 			break
 		}
 		b.WriteString(ids[v])
 		b.WriteString(" -> ")
 	}
-	b.WriteString(ids[circle[0]])
+	b.WriteString(ids[cycle[0]])
 	return b.String()
 }
 

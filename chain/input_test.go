@@ -17,8 +17,8 @@ func TestNewRefusesBadJobChains(t *testing.T) {
 		edit func(jc *proto.JobChain)
 		want string
 	}{
-		{"circle", func(jc *proto.JobChain) { jc.AdjacencyList["c"] = []string{"b"} }, "in a circle: b -> c -> b"},
-		{"job before itself", func(jc *proto.JobChain) { jc.AdjacencyList["c"] = []string{"c"} }, "in a circle: c -> c"},
+		{"cycle", func(jc *proto.JobChain) { jc.AdjacencyList["c"] = []string{"b"} }, "in a cycle: b -> c -> b"},
+		{"job before itself", func(jc *proto.JobChain) { jc.AdjacencyList["c"] = []string{"c"} }, "in a cycle: c -> c"},
 		{"edge from nowhere", func(jc *proto.JobChain) { jc.AdjacencyList["x"] = []string{"a"} }, `job "x", which is not in the chain`},
 		{"edge to nowhere", func(jc *proto.JobChain) { jc.AdjacencyList["c"] = []string{"x"} }, `job "c" comes before job "x"`},
 		{"job null", func(jc *proto.JobChain) { jc.Jobs["a"] = nil }, `job "a" is null`},
@@ -26,10 +26,10 @@ func TestNewRefusesBadJobChains(t *testing.T) {
 		{"unknown sequence", func(jc *proto.JobChain) { jc.Jobs["a"].SequenceID = "x" }, `job "a" is in sequence "x"`},
 		{"sequence null", func(jc *proto.JobChain) { jc.Sequences["s"] = nil }, `sequence "s" is null`},
 		{"unknown parent", func(jc *proto.JobChain) { jc.Sequences["main"].Parent = "x" }, `sequence "main" is in sequence "x"`},
-		{"sequences in a circle", func(jc *proto.JobChain) {
+		{"sequences in a cycle", func(jc *proto.JobChain) {
 			jc.Sequences["s"] = &proto.Sequence{Parent: "s2"}
 			jc.Sequences["s2"] = &proto.Sequence{Parent: "s"}
-		}, "sequences are inside each other in a circle"},
+		}, "sequences are inside each other in a cycle"},
 		{"unknown group", func(jc *proto.JobChain) { jc.Jobs["a"].Group = "x" }, `job "a" is in the parallel group "x"`},
 		{"unknown group of a sequence", func(jc *proto.JobChain) { jc.Sequences["main"].Group = "x" }, `sequence "main" is in the parallel group "x"`},
 		{"group without room", func(jc *proto.JobChain) { jc.Jobs["a"].Group, jc.Parallel["g"] = "g", 0 }, "no limit of at least 1"},
@@ -61,7 +61,7 @@ func refused(t *testing.T, err error, want string) {
 	}
 }
 
-func TestLongCirclesAreCut(t *testing.T) {
+func TestLongCyclesAreCut(t *testing.T) {
 	t.Parallel()
 	jc := line(100_000)
 	jc.AdjacencyList["j099999"] = []string{"j000000"}
@@ -181,7 +181,7 @@ func TestNoInputPanics(t *testing.T) {
 			jc.Jobs[key] = &proto.Job{ID: key, SequenceID: id.Draw(t, "in"), Group: id.Draw(t, "group"), Retry: n.Draw(t, "retry"),
 				State: proto.State(rapid.IntRange(0, 8).Draw(t, "state")), Structural: rapid.Bool().Draw(t, "structural"),
 				RetryWait: proto.Duration(rapid.Int64().Draw(t, "wait")), RetryBackoff: rapid.Float64().Draw(t, "factor"),
-				RetryWaitMax: proto.Duration(rapid.Int64().Draw(t, "most")), Timeout: proto.Duration(rapid.Int64().Draw(t, "timeout"))}
+				RetryWaitMax: proto.Duration(rapid.Int64().Draw(t, "limit")), Timeout: proto.Duration(rapid.Int64().Draw(t, "timeout"))}
 		}
 		for range rapid.IntRange(0, 4).Draw(t, "sequences") {
 			jc.Sequences[id.Draw(t, "sequence")] = &proto.Sequence{Parent: id.Draw(t, "parent"), Group: id.Draw(t, "group"),

@@ -407,22 +407,22 @@ func (m *model) restart(q string) {
 }
 
 // handOver is what a hand-over to another runner does: what runs is lost, what
-// is known is what the log says, and what had begun keeps its room.
+// is known is what the log says, and what had started keeps its room.
 func (m *model) handOver() {
 	clear(m.running)
 	m.started = maps.Clone(m.logged)
-	begun := map[string]bool{}
+	started := map[string]bool{}
 	for id, job := range m.jc.Jobs {
 		if !job.Structural && (m.state[id] != proto.StatePending || m.latest[id] > 0) {
 			for _, member := range m.memberships(id) {
-				begun[member] = true
+				started[member] = true
 			}
 		}
 	}
 	for q := range m.jc.Sequences {
 		for _, o := range m.outwards(q) {
 			if m.tries[q] > 0 {
-				begun["sequence "+o] = true
+				started["sequence "+o] = true
 			}
 		}
 	}
@@ -432,7 +432,7 @@ func (m *model) handOver() {
 	active := m.active()
 	for _, id := range m.ordered() {
 		for g, member := range m.memberships(id) {
-			if begun[member] && active[member] && uint(len(m.room[g])) < m.jc.Parallel[g] {
+			if started[member] && active[member] && uint(len(m.room[g])) < m.jc.Parallel[g] {
 				m.room[g][member] = true
 			}
 		}

@@ -6,14 +6,14 @@ import (
 
 // New returns the chain of a job chain of which nothing ran yet: every job is
 // PENDING, whatever its state in jc. The error is a proto.Error that says what is
-// wrong with jc: jobs that wait for each other in a circle, or an id that is not
+// wrong with jc: jobs that wait for each other in a cycle, or an id that is not
 // known.
 func New(jc *proto.JobChain) (*Chain, error) {
 	c, _, err := build(jc)
 	if err != nil {
 		return nil, err
 	}
-	c.begin()
+	c.initialize()
 	return c, nil
 }
 
@@ -51,8 +51,8 @@ func build(jc *proto.JobChain) (*Chain, map[string]int32, error) {
 	return c, number, nil
 }
 
-// begin counts what each job waits for and files those that wait for none.
-func (c *Chain) begin() {
+// initialize counts what each job waits for, and files those that wait for none.
+func (c *Chain) initialize() {
 	for j := range c.state {
 		for _, p := range c.prev.of(int32(j)) {
 			if c.state[p].state != proto.StateComplete {

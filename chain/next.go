@@ -80,7 +80,7 @@ func (c *Chain) start(j int32, now time.Time) Start {
 		Job:  job,
 		Try:  uint(c.state[j].tries) + 1,
 		Run:  c.run(j),
-		Data: c.see(j),
+		Data: c.dataFor(j),
 	}
 	deadline := int64(math.MaxInt64)
 	if job.Timeout > 0 {

@@ -134,12 +134,12 @@ func (c *Chain) park(j, m int32) {
 	if !mb.queued {
 		mb.queued = true
 		c.groups[mb.group].queue.push(int64(mb.first), m)
-		c.look(mb.group)
+		c.offerRoom(mb.group)
 	}
 }
 
-// look has Next look at a group.
-func (c *Chain) look(n int32) {
+// offerRoom has Next see whether the members of a group get room.
+func (c *Chain) offerRoom(n int32) {
 	if !c.groups[n].listed {
 		c.groups[n].listed = true
 		c.roomy = append(c.roomy, n)
@@ -179,9 +179,9 @@ func (c *Chain) unpark(m int32) bool {
 	return found
 }
 
-// settle takes the room of members that have ended. It runs at the end of each
+// releaseRooms takes the room of members that have ended. It runs at the end of each
 // Apply: in the middle of it, a member may seem to have ended.
-func (c *Chain) settle() {
+func (c *Chain) releaseRooms() {
 	for _, m := range c.emptied {
 		mb := &c.members[m]
 		if mb.active > 0 || !mb.hasRoom {
@@ -189,7 +189,7 @@ func (c *Chain) settle() {
 		}
 		mb.hasRoom = false
 		c.groups[mb.group].used--
-		c.look(mb.group)
+		c.offerRoom(mb.group)
 	}
 	c.emptied = c.emptied[:0]
 }
@@ -215,17 +215,17 @@ func (c *Chain) clearGroups(q int32) {
 	}
 }
 
-// enterBegun gives room to the members of which something ran already and
+// enterStarted gives room to the members of which something ran already and
 // something is left to do, before any other: they had it before the chain was
 // handed over. A graph with an edge out of the middle of a member may have more
-// of them than the limit, because such a member can end and begin again.
-func (c *Chain) enterBegun() {
-	var begun []int32
+// of them than the limit, because such a member can end and start again.
+func (c *Chain) enterStarted() {
+	var started []int32
 	seen := make([]bool, len(c.members))
 	found := func(m int32) {
 		if c.members[m].active > 0 && !seen[m] {
 			seen[m] = true
-			begun = append(begun, m)
+			started = append(started, m)
 		}
 	}
 	for j := range c.state {
@@ -244,8 +244,8 @@ func (c *Chain) enterBegun() {
 			}
 		}
 	}
-	slices.SortFunc(begun, func(a, b int32) int { return cmp.Compare(c.members[a].first, c.members[b].first) })
-	for _, m := range begun {
+	slices.SortFunc(started, func(a, b int32) int { return cmp.Compare(c.members[a].first, c.members[b].first) })
+	for _, m := range started {
 		if g := &c.groups[c.members[m].group]; g.used < g.limit {
 			c.enter(m)
 		}

@@ -54,7 +54,7 @@ func TestMemberKeepsItsRoomWhileItWaits(t *testing.T) {
 	}
 }
 
-func TestMembersThatHadBegunGoFirstAfterAHandOver(t *testing.T) {
+func TestMembersThatHadStartedGoFirstAfterAHandOver(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, window(nil))
 	p.next("a b")

@@ -26,7 +26,7 @@ func (c *Chain) jobWait(j int32) int64 {
 	job, s := c.jobs[j], &c.state[j]
 	return backoff{
 		wait:   int64(job.RetryWait),
-		most:   int64(job.RetryWaitMax),
+		limit:  int64(job.RetryWaitMax),
 		factor: job.RetryBackoff,
 		seed:   hash(c.jc.RequestID, job.ID, uint64(s.tries)),
 	}.after(s.latest)
@@ -37,7 +37,7 @@ func (c *Chain) sequenceWait(q int32) int64 {
 	s := &c.seqs[q]
 	return backoff{
 		wait:   int64(s.spec.RetryWait),
-		most:   int64(s.spec.RetryWaitMax),
+		limit:  int64(s.spec.RetryWaitMax),
 		factor: s.spec.RetryBackoff,
 		seed:   hash(c.jc.RequestID, s.id, uint64(s.runs)),
 	}.after(s.tries)
@@ -46,24 +46,24 @@ func (c *Chain) sequenceWait(q int32) int64 {
 // backoff is how long to wait between tries, in nanoseconds. It is computed
 // the same on every machine: a replay must come to the same times.
 type backoff struct {
-	wait, most int64
-	factor     float64
-	seed       uint64
+	wait, limit int64
+	factor      float64
+	seed        uint64
 }
 
-// after returns the wait after try 1, 2, ...: wait * factor^(try-1), up to most,
+// after returns the wait after try 1, 2, ...: wait * factor^(try-1), up to limit,
 // of which jitter takes off up to a half. Without a factor there is no jitter.
 func (b backoff) after(try uint32) int64 {
 	if b.wait <= 0 {
 		return 0
 	}
-	most := float64(math.MaxInt64)
-	if b.most > 0 {
-		most = float64(b.most)
+	limit := float64(math.MaxInt64)
+	if b.limit > 0 {
+		limit = float64(b.limit)
 	}
 	grows := b.factor > 0 && !math.IsInf(b.factor, 0)
 	wait := float64(b.wait)
-	for n := uint32(1); grows && n < try && b.factor != 1 && wait < most && wait >= 1; n++ {
+	for n := uint32(1); grows && n < try && b.factor != 1 && wait < limit && wait >= 1; n++ {
 		// The conversion keeps the compiler from fusing operations, which would
 		// give other results on other machines.
 		wait = float64(wait * b.factor)
@@ -72,8 +72,8 @@ func (b backoff) after(try uint32) int64 {
 	if wait < math.MaxInt64 {
 		w = int64(wait)
 	}
-	if b.most > 0 {
-		w = min(w, b.most)
+	if b.limit > 0 {
+		w = min(w, b.limit)
 	}
 	if !grows {
 		return w
@@ -120,7 +120,7 @@ func hash(request, id string, try uint64) uint64 {
 	return h ^ h>>33
 }
 
-// restart begins a sequence again after the entry e: everything in it is as if
+// restart starts a sequence again after the entry e: everything in it is as if
 // it never ran. It is the same whether jobs of it still run or not, because in a
 // replay none does; those that do run are remembered, and nothing in the sequence
 // starts before they end.
@@ -241,7 +241,7 @@ func (c *Chain) endOldRun(j, q int32, e *proto.JobLog) {
 }
 
 // restartedLast returns which of the sequences around a job started again last,
-// of what this Chain saw.
+// of those that this Chain knows of.
 func (c *Chain) restartedLast(j int32) int32 {
 	last := none
 	for q := c.seqOf[j]; q != none; q = c.seqs[q].parent {

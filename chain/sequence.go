@@ -60,7 +60,7 @@ func newSequences(g *graph) ([]sequence, map[string]int32, error) {
 		stack = append(stack, inside[id]...)
 	}
 	if len(seqs) < len(jc.Sequences) {
-		return nil, nil, invalid(jc, "sequences are inside each other in a circle")
+		return nil, nil, invalid(jc, "sequences are inside each other in a cycle")
 	}
 	return seqs, number, g.assign(seqs, number)
 }

@@ -361,7 +361,7 @@ func genSequence(t *rapid.T, id, parent string, limits map[string]uint) *proto.S
 	return s
 }
 
-func genTries(t *rapid.T, retry *uint, wait *proto.Duration, factor *float64, most *proto.Duration) {
+func genTries(t *rapid.T, retry *uint, wait *proto.Duration, factor *float64, limit *proto.Duration) {
 	*retry = rapid.UintRange(0, 2).Draw(t, "retry")
 	if *retry == 0 {
 		return
@@ -369,7 +369,7 @@ func genTries(t *rapid.T, retry *uint, wait *proto.Duration, factor *float64, mo
 	*wait = proto.Duration(rapid.SampledFrom([]time.Duration{0, time.Millisecond, 3 * time.Second, 20 * time.Second}).Draw(t, "wait"))
 	if rapid.IntRange(0, 2).Draw(t, "backs off") == 0 {
 		*factor = rapid.SampledFrom([]float64{1, 2, 10}).Draw(t, "factor")
-		*most = proto.Duration(rapid.SampledFrom([]time.Duration{0, 30 * time.Second}).Draw(t, "most"))
+		*limit = proto.Duration(rapid.SampledFrom([]time.Duration{0, 30 * time.Second}).Draw(t, "limit"))
 	}
 }
 

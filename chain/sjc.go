@@ -26,8 +26,8 @@ func Resume(sjc *proto.SuspendedJobChain) (*Chain, error) {
 	if err := c.loadSequences(sjc, number); err != nil {
 		return nil, err
 	}
-	c.begin()
-	c.enterBegun()
+	c.initialize()
+	c.enterStarted()
 	return c, nil
 }
 

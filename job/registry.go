@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// MaxTypeLength is the most bytes that the name of a job type may have.
+// MaxTypeLength is the limit of the name of a job type, in bytes.
 const MaxTypeLength = 75
 
 // Registry makes jobs by the name of their type. Register everything before

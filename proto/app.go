@@ -45,7 +45,7 @@ type App struct {
 	// Overlap says what becomes of a period that is due while an earlier one runs:
 	// skip, queue or allow.
 	Overlap string `json:"overlap,omitempty"`
-	// Jitter spreads starts: an instance is due up to so long after its period begins,
+	// Jitter spreads starts: an instance is due up to so long after its period starts,
 	// the same time for the same instance always.
 	Jitter Seconds `json:"jitter,omitempty"`
 	// Gap says what becomes of a wall-clock time that the zone skips: after or skip.
@@ -202,8 +202,8 @@ func (s *Seconds) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &n); err != nil {
 		return (*Duration)(s).UnmarshalJSON(b)
 	}
-	const most = float64(1<<63-1) / float64(time.Second)
-	if n > most || n < -most {
+	const limit = float64(1<<63-1) / float64(time.Second)
+	if n > limit || n < -limit {
 		return fmt.Errorf("%v seconds are too many", n)
 	}
 	*s = Seconds(n * float64(time.Second))

@@ -30,7 +30,7 @@ type JobLog struct {
 	// Seq is the place of the entry in the log of its request: 0, 1, 2, ...
 	Seq uint64 `json:"seq"`
 	// Run counts how often the sequences around the job had started again when
-	// the try began. An entry of an earlier run than the chain's present one
+	// the try started. An entry of an earlier run than the chain's present one
 	// belongs to a try that was still running when its sequence started again.
 	Run uint `json:"run,omitempty"`
 	// Data is what the job set in this try.

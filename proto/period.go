@@ -138,7 +138,7 @@ type InstanceFilter struct {
 	// Since leaves out periods that start before it, Until those that start at or
 	// after it.
 	Since, Until time.Time
-	// Limit is the most instances to return; 0 is a default. Offset needs a Limit.
+	// Limit is how many instances to return at most; 0 is a default. Offset needs a Limit.
 	Limit, Offset uint
 }
 
@@ -162,7 +162,7 @@ const (
 	AppLate       = "late"        // a period was not done by its deadline
 	AppFailed     = "failed"      // an instance failed
 	AppUndoFailed = "undo_failed" // a try to undo an instance failed; there will be others
-	AppStolen     = "stolen"      // an instance was taken over from a member that was not heard of
+	AppStolen     = "stolen"      // an instance was taken over from a member that was not seen for too long
 )
 
 // Member is a Request Manager that runs instances, and how it stands.

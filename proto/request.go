@@ -133,7 +133,7 @@ type RequestFilter struct {
 	Since time.Time
 	// Until leaves out requests that were created at or after it.
 	Until time.Time
-	// Limit is the most requests to return; 0 is all. Offset needs a Limit.
+	// Limit is how many requests to return at most; 0 is all. Offset needs a Limit.
 	Limit, Offset uint
 }
 

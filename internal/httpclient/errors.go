@@ -46,7 +46,7 @@ func (c *Client) refused(base string, status int, h http.Header, body []byte) er
 	return e
 }
 
-// Retries of calls that may be repeated: tries in all, and the most that any wait
+// Retries of calls that may be repeated: tries in all, and the limit that any wait
 // may take, whatever the service asks for.
 const (
 	tries   = 4

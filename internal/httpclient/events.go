@@ -14,7 +14,7 @@ import (
 const (
 	lineLimit   = 64 << 20
 	maxSilence  = 45 * time.Second
-	errorAnswer = 1 << 20 // most bytes read of an answer that is an error
+	errorAnswer = 1 << 20 // limit of an answer that is an error, in bytes
 )
 
 // Events makes the call and gives the data of each event of its answer to fn,

@@ -23,7 +23,7 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// answerLimit is the most bytes of an answer that are read.
+// answerLimit is the limit of an answer, in bytes.
 const answerLimit = 512 << 20
 
 // idleConns is how many connections to one host are kept for the next call: a

@@ -96,7 +96,7 @@ func retryAfter(err error) string {
 }
 
 // logError logs what an operator must know of: errors that are our fault with all
-// we know, a dependency that is away as a warning. Errors of callers are not
+// we know, a dependency that is unavailable as a warning. Errors of callers are not
 // logged.
 func logError(log *slog.Logger, c echo.Context, err error, body proto.ErrorBody) {
 	ctx := c.Request().Context()

@@ -20,7 +20,7 @@ const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
 	// silentGrace is how long, at the end, a connection that has not said anything
-	// yet may take to begin.
+	// yet may take to start.
 	silentGrace = 250 * time.Millisecond
 )
 

@@ -96,12 +96,12 @@ func TestSilentConnectionsDoNotHoldUpTheEnd(t *testing.T) {
 	if _, err := get(t, addr); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
+	start := time.Now()
 	end()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 4*time.Second {
+	if took := time.Since(start); took > 4*time.Second {
 		t.Errorf("the end took %s", took)
 	}
 }

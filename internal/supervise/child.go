@@ -95,13 +95,13 @@ func (c *child) finish(exited <-chan struct{}) {
 	defer kill.Stop()
 	tick := time.NewTicker(pollGroup)
 	defer tick.Stop()
-	var look <-chan time.Time
+	var check <-chan time.Time
 	group := groupWatch{pgid: c.pgid}
 	for dead := exited; ; {
 		select {
 		case <-dead:
-			dead, look = nil, tick.C
-		case <-look:
+			dead, check = nil, tick.C
+		case <-check:
 		case <-c.told: // perhaps with a shorter grace
 			kill.Reset(c.left())
 			continue
@@ -110,7 +110,7 @@ func (c *child) finish(exited <-chan struct{}) {
 			<-exited
 			return
 		}
-		if look != nil && group.gone() {
+		if check != nil && group.gone() {
 			return
 		}
 	}

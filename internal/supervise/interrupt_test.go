@@ -31,7 +31,7 @@ func TestNothingOutlivesARunnerThatIsKilled(t *testing.T) {
 			mark, up := newMark(), filepath.Join(t.TempDir(), "up")
 			r := startRunner(t, time.Hour)
 			r.say("run %s %s %s", mark, mark, fmt.Sprintf(tt.script, up))
-			r.hear("began")
+			r.hear("started")
 			waitFile(t, up, 1)
 			if len(marked(mark)) == 0 {
 				t.Fatal("the processes do not have the mark")
@@ -52,7 +52,7 @@ func TestNothingOutlivesTheLeaseOfARunnerThatIsFrozen(t *testing.T) {
 			mark, up := newMark(), filepath.Join(t.TempDir(), "up")
 			r := startRunner(t, lease)
 			r.say("run %s %s %s", mark, mark, fmt.Sprintf(tt.script, up))
-			r.hear("began")
+			r.hear("started")
 			waitFile(t, up, 1)
 			r.signal(syscall.SIGSTOP)
 			wantGone(t, mark, lease+soon())
@@ -64,7 +64,7 @@ func TestNothingOutlivesTheLeaseOfARunnerThatIsFrozen(t *testing.T) {
 			// It goes on when it has a lease again.
 			r.say("run %s %s exit 3", mark, mark)
 			r.say("lease %d", time.Hour.Milliseconds())
-			r.hear("began")
+			r.hear("started")
 			if said := r.hear("ended"); said != "false 3" {
 				t.Errorf("after that the runner learned %q", said)
 			}
@@ -79,7 +79,7 @@ func TestAFrozenRunnerLearnsWhatEndedInTime(t *testing.T) {
 	mark, open := newMark(), filepath.Join(t.TempDir(), "open")
 	r := startRunner(t, time.Hour)
 	r.say("run %s %s until [ -e %s ]; do sleep 0.01; done; exit 5", mark, mark, open)
-	r.hear("began")
+	r.hear("started")
 	r.signal(syscall.SIGSTOP)
 	if err := os.WriteFile(open, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestNoMomentToBeKilledAtLeavesAnything(t *testing.T) {
 	for range 50 {
 		r := startRunner(t, time.Hour)
 		r.say("run %s %s true", newMark(), mark) // a supervisor is there
-		r.hear("began")
+		r.hear("started")
 		r.hear("ended")
 		for range 4 {
 			r.say("run loop %s sleep 600 & sleep 0.0$(($$ %% 5))", mark)

@@ -36,9 +36,9 @@ type link struct {
 
 // runOf is a command as its runner knows it.
 type runOf struct {
-	pid   int
-	began chan reply // an empty one: the supervisor is lost
-	ended chan Outcome
+	pid     int
+	started chan reply // an empty one: the supervisor is lost
+	ended   chan Outcome
 }
 
 // newLink starts a process and waits until it is there. It shares the seat, which
@@ -133,7 +133,7 @@ func (l *link) endRuns() {
 			killGroup(r.pid)
 			r.ended <- Outcome{Stopped: true, Interrupted: true}
 		} else {
-			r.began <- reply{}
+			r.started <- reply{}
 		}
 		delete(l.runs, id)
 	}
@@ -181,7 +181,7 @@ func (l *link) deliver(r reply) {
 	if run.pid = r.PID; r.PID == 0 {
 		delete(l.runs, r.ID)
 	}
-	run.began <- r
+	run.started <- r
 }
 
 // start asks for a command.
@@ -190,7 +190,7 @@ func (l *link) start(until instant, req *startRequest, c *Command, locked *lock)
 	if locked != nil {
 		files = append(files, locked.file)
 	}
-	run := &runOf{began: make(chan reply, 1), ended: make(chan Outcome, 1)}
+	run := &runOf{started: make(chan reply, 1), ended: make(chan Outcome, 1)}
 	l.mu.Lock()
 	id := l.nextID
 	l.nextID++
@@ -205,7 +205,7 @@ func (l *link) start(until instant, req *startRequest, c *Command, locked *lock)
 	if err := l.wire.send(request{ID: id, Until: until, Start: req}, files...); err != nil {
 		l.wire.close() // half of it may be there
 	}
-	switch r := <-run.began; {
+	switch r := <-run.started; {
 	case r.Refused:
 		return nil, errRefused
 	case r.Failed != nil:

@@ -28,11 +28,11 @@ func TestACommandStartsWhenItsPredecessorIsGone(t *testing.T) {
 			lock, log := newMark(), filepath.Join(t.TempDir(), "log")
 			first, second := startRunner(t, time.Hour), startRunner(t, time.Hour)
 			first.say("run %s %s %s", lock, lock, fmt.Sprintf(tt.script, log))
-			first.hear("began")
+			first.hear("started")
 			waitFile(t, log, 1)
 			first.kill()
 			second.say("run %s %s echo second >>%s", lock, lock, log)
-			second.hear("began")
+			second.hear("started")
 			if said := second.hear("ended"); said != "false 0" {
 				t.Errorf("the second ended %s", said)
 			}
@@ -52,11 +52,11 @@ func TestARunnerThatWaitsForALockIsSpared(t *testing.T) {
 	lock, log := newMark(), filepath.Join(t.TempDir(), "log")
 	first, second := startRunner(t, time.Hour), startRunner(t, time.Hour)
 	first.say("run %s %s setsid sh -c 'trap \"\" TERM; echo first >>%s; sleep 600; sleep 600' & wait", lock, lock, log)
-	first.hear("began")
+	first.hear("started")
 	waitFile(t, log, 1)
 	second.say("run %s %s echo second >>%s", lock, lock, log)
 	first.kill()
-	second.hear("began")
+	second.hear("started")
 	second.hear("ended")
 	if got := strings.Join(waitFile(t, log, 2), " "); got != "first second" {
 		t.Errorf("got %q", got)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // play is a runner that is told by lines what to do: "lease MS", "run LOCK MARK
 // SCRIPT", without end if LOCK is "loop", and, if it is "seated", first of all
-// "succeed ADDRESS". It answers with lines: "up", "succeeded", "began PID" and
+// "succeed ADDRESS". It answers with lines: "up", "succeeded", "started PID" and
 // "ended INTERRUPTED STATUS" or "failed WHY".
 func play() {
 	s := New(slog.New(slog.DiscardHandler))
@@ -80,7 +80,7 @@ func playRun(ctx context.Context, s Starter, lock, mark, script string) {
 			return
 		}
 		if lock != "loop" {
-			fmt.Println("began", p.PID)
+			fmt.Println("started", p.PID)
 		}
 		out := p.Wait(ctx, func(error) time.Duration { return 10 * time.Second })
 		if lock != "loop" {

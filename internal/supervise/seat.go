@@ -27,7 +27,7 @@ func (s *Supervisor) Succeed(ctx context.Context, address string) error {
 	path := filepath.Join(s.locks.dir, fmt.Sprintf("runner-%x.lock", sha256.Sum256([]byte(address))))
 	tick := time.NewTicker(pollLock)
 	defer tick.Stop()
-	begun := time.Now()
+	start := time.Now()
 	for waited := false; ; waited = true {
 		seat, err := tryLock(path)
 		if err != nil {
@@ -40,7 +40,7 @@ func (s *Supervisor) Succeed(ctx context.Context, address string) error {
 		if !waited {
 			s.log.Warn("the supervisor of an earlier job runner at this address still ends its commands; waiting for it", "address", address)
 		}
-		if time.Since(begun) > seatWait {
+		if time.Since(start) > seatWait {
 			s.log.Error("the supervisor of an earlier job runner at this address does not end; its jobs may run beside their next tries", "address", address)
 			return nil
 		}

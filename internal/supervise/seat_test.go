@@ -18,7 +18,7 @@ func TestARunnerTakesASeatThatIsEmpty(t *testing.T) {
 	first.hear("succeeded")
 	first.say("run %s %s %s", address, address,
 		fmt.Sprintf(`trap 'sleep 0.5; echo first-ends >>%[1]s; exit' TERM; echo first >>%[1]s; while :; do sleep 0.05; done`, log))
-	first.hear("began")
+	first.hear("started")
 	waitFile(t, log, 1)
 	other.say("succeed %s-other", address)
 	other.hear("succeeded") // another address is another seat
@@ -30,7 +30,7 @@ func TestARunnerTakesASeatThatIsEmpty(t *testing.T) {
 		t.Errorf("the second runner took the seat when the log was %q", got)
 	}
 	second.say("run %s %s echo second >>%s", address, address, log)
-	second.hear("began")
+	second.hear("started")
 	if said := second.hear("ended"); said != "false 0" {
 		t.Errorf("the command of the second runner ended %s", said)
 	}
@@ -44,7 +44,7 @@ func TestCommandsHaveNoSeat(t *testing.T) {
 	first.say("succeed %s", address)
 	first.hear("succeeded")
 	first.say("run %s %s ls -l /proc/self/fd >%s; echo >>%s", address, address, log, log)
-	first.hear("began")
+	first.hear("started")
 	first.hear("ended")
 	if got := strings.Join(waitFile(t, log, 2), "\n"); strings.Contains(got, "runner-") {
 		t.Errorf("a command has the lock of the seat:\n%s", got)

@@ -133,21 +133,21 @@ func TestNothingStartsWithoutALease(t *testing.T) {
 	if _, err := s.Start(early, command("true", newMark())); !errors.Is(err, reason) {
 		t.Errorf("with one that is over: %v", err)
 	}
-	began := make(chan error, 1)
+	started := make(chan error, 1)
 	go func() {
 		p, err := s.Start(t.Context(), command("true", newMark()))
 		if err == nil {
 			p.Wait(t.Context(), noGrace)
 		}
-		began <- err
+		started <- err
 	}()
 	select {
-	case err := <-began:
+	case err := <-started:
 		t.Errorf("it did not wait: %v", err)
 	case <-time.After(20 * time.Millisecond):
 	}
 	s.Lease(time.Now().Add(time.Minute))
-	if err := <-began; err != nil {
+	if err := <-started; err != nil {
 		t.Errorf("when the lease came: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // ErrInterrupted is the error of Start if it is not known whether the command
-// had begun when the supervisor process was lost. It has ended.
+// had started when the supervisor process was lost. It has ended.
 var ErrInterrupted = errors.New("the supervisor of commands was killed")
 
 // Supervisor is the runner's side: it keeps a supervisor process as long as Run

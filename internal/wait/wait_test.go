@@ -11,9 +11,9 @@ import (
 func TestForWaitsExactly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		if err := For(t.Context(), time.Hour); err != nil || time.Since(began) != time.Hour {
-			t.Errorf("For returned %v after %v, want nil after an hour", err, time.Since(began))
+		start := time.Now()
+		if err := For(t.Context(), time.Hour); err != nil || time.Since(start) != time.Hour {
+			t.Errorf("For returned %v after %v, want nil after an hour", err, time.Since(start))
 		}
 	})
 }
@@ -24,9 +24,9 @@ func TestForEndsWithItsContextAndSaysWhy(t *testing.T) {
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Minute, func() { cancel(why) })
-		began := time.Now()
-		if err := For(ctx, time.Hour); !errors.Is(err, why) || time.Since(began) != time.Minute {
-			t.Errorf("For returned %v after %v, want %v after a minute", err, time.Since(began), why)
+		start := time.Now()
+		if err := For(ctx, time.Hour); !errors.Is(err, why) || time.Since(start) != time.Minute {
+			t.Errorf("For returned %v after %v, want %v after a minute", err, time.Since(start), why)
 		}
 	})
 }

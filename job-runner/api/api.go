@@ -40,7 +40,7 @@ type Config struct {
 	Guard httpjson.Guard
 	// Secret of the cluster; if set, callers must know it.
 	Secret string
-	// BodyLimit is the most bytes of a body (default 512 MiB).
+	// BodyLimit is the limit of a body, in bytes (default 512 MiB).
 	BodyLimit int64
 	// Registry has the metrics; default: one of its own.
 	Registry *prometheus.Registry

@@ -34,9 +34,9 @@ type Deps struct {
 	Ready func(addr string)
 }
 
-// Run runs a Job Runner until ctx ends. Then it takes no new chains, suspends
-// those it has and hands them in. The error says why it could not start, or what
-// it could not hand in.
+// Run runs a Job Runner until ctx ends. Then it accepts no new chains, suspends
+// those it has and hands them back. The error says why it could not start, or what
+// it could not hand back.
 func Run(ctx context.Context, cfg Config, deps Deps) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	// registers: so must all its commands be.
 	if err := supervisor.Succeed(ctx, self.URL); err != nil {
 		if ctx.Err() != nil {
-			return nil // told to end before it began
+			return nil // told to end before it started
 		}
 		return fmt.Errorf("taking the place of the job runner before: %w", err)
 	}
@@ -96,7 +96,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	if deps.Ready != nil {
 		deps.Ready(ln.Addr().String())
 	}
-	// The order of the end: the runner hands its chains in while the API still
+	// The order of the end: the runner hands its chains back while the API still
 	// answers (what runs now, and that nothing new is taken) and commands are
 	// supervised; then the API and the supervisor end.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
@@ -119,7 +119,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		return serveErr
 	}
 	if runErr == nil {
-		deps.Logger.Info("job runner ended, everything is handed in")
+		deps.Logger.Info("job runner ended, everything is handed back")
 	}
 	return runErr
 }

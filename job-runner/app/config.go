@@ -16,7 +16,7 @@ type Config struct {
 	RMClient        RMClient          `yaml:"rm_client"`
 	Host            string            `yaml:"host"`     // name of the machine; "" asks the system
 	Labels          map[string]string `yaml:"labels"`   // what this runner is
-	Capacity        uint              `yaml:"capacity"` // most chains at a time; 0 is no limit
+	Capacity        uint              `yaml:"capacity"` // limit of chains at a time; 0 is no limit
 	WorkDir         string            `yaml:"work_dir"` // where commands run; "" is where the runner was started
 	Limits          Limits            `yaml:"limits"`
 	Cluster         config.Cluster    `yaml:"cluster"`

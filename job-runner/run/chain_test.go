@@ -233,10 +233,10 @@ func TestTheSameHandOverTwiceAtOnceIsTakenTwice(t *testing.T) {
 func TestAHigherEpochReplacesTheChain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var running, most atomic.Int32
+		var running, peak atomic.Int32
 		h := start(t, newFakeRM(), map[string]runFunc{"a": func(ctx context.Context, _ job.Values) (job.Result, error) {
-			if n := running.Add(1); n > most.Load() {
-				most.Store(n)
+			if n := running.Add(1); n > peak.Load() {
+				peak.Store(n)
 			}
 			defer running.Add(-1)
 			err := pause(ctx, time.Minute)
@@ -255,8 +255,8 @@ func TestAHigherEpochReplacesTheChain(t *testing.T) {
 			t.Errorf("the end is of epoch %d", item.Epoch)
 		}
 		h.wantLog(someID, "a1 COMPLETE")
-		if most.Load() != 1 {
-			t.Errorf("%d tries of a ran at a time", most.Load())
+		if peak.Load() != 1 {
+			t.Errorf("%d tries of a ran at a time", peak.Load())
 		}
 	})
 }

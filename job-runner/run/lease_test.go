@@ -114,7 +114,7 @@ func TestALateAnswerGivesLessLease(t *testing.T) {
 	})
 }
 
-// A job that does not end when the lease is over is waited for: given up, it would
+// A job that does not end when the lease is over is waited for: abandoned, it would
 // run beside its next try on another runner.
 func TestAJobThatIgnoresTheEndOfTheLeaseIsNotGivenUp(t *testing.T) {
 	t.Parallel()
@@ -166,7 +166,7 @@ func TestHeartbeatsSayWhatTheRunnerHas(t *testing.T) {
 	})
 }
 
-func TestTheAnswerToAHeartbeatIsObeyed(t *testing.T) {
+func TestTheAnswerToAHeartbeatIsApplied(t *testing.T) {
 	t.Parallel()
 	mine := []proto.RunningChain{{RequestID: someID, Epoch: 2}}
 	old := []proto.RunningChain{{RequestID: someID, Epoch: 1}}
@@ -260,16 +260,16 @@ func TestARunnerThatNoManagerAnswersSaysSoSoon(t *testing.T) {
 		rm := newFakeRM()
 		rm.beforeHeartbeat = away
 		h := start(t, rm, nil)
-		began := time.Now()
+		before := time.Now()
 		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf(someID, "a")), proto.CodeUnavailable)
-		if took := time.Since(began); took > 2*time.Second {
+		if took := time.Since(before); took > 2*time.Second {
 			t.Errorf("it took %s to say so", took)
 		}
 	})
 }
 
 // Managers count what a runner held as lost when its lease is over. So it comes
-// back under another ID, and takes nothing that is meant for the old one.
+// back under another ID, and accepts nothing that is meant for the old one.
 func TestAfterItsLeaseARunnerIsAnotherOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -312,7 +312,7 @@ func TestARunnerThatWasGivenUpStopsAtOnce(t *testing.T) {
 		rm.set(func(f *fakeRM) {
 			f.beforeHeartbeat = func(_ context.Context, r proto.Runner) error {
 				if r.ID == id {
-					return proto.Errorf(proto.CodeConflict, "given up")
+					return proto.Errorf(proto.CodeConflict, "declared lost")
 				}
 				return nil
 			}

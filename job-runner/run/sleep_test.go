@@ -57,14 +57,14 @@ func TestSleepersWakeInTheirOrder(t *testing.T) {
 		if jobs := h.Running(); len(jobs) != 3 || jobs[0].Status != "zzz" {
 			t.Errorf("running: %+v", jobs)
 		}
-		began := time.Now()
+		before := time.Now()
 		after(2500 * time.Millisecond)
 		h.wantLog(someID, "a1 COMPLETE, c1 COMPLETE")
 		after(1500 * time.Millisecond)
 		h.wantLog(someID, "a1 COMPLETE, c1 COMPLETE, b1 COMPLETE, d1 COMPLETE")
 		h.wantEnd(someID, proto.StateComplete)
 		last := rm.log[someID][3]
-		if took := time.Unix(0, last.FinishedAt).Sub(began); took != 4*time.Second {
+		if took := time.Unix(0, last.FinishedAt).Sub(before); took != 4*time.Second {
 			t.Errorf("the chain took %s, want 4s", took)
 		}
 	})

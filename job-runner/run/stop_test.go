@@ -77,7 +77,7 @@ func TestStopInEveryPhase(t *testing.T) {
 	}
 }
 
-// A runner that ends hands its chains in; another goes on with each of them.
+// A runner that ends hands its chains back; another goes on with each of them.
 func TestShutdownSuspendsInEveryPhaseAndAnotherRunnerGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, p := range phases {
@@ -206,15 +206,15 @@ func TestShutdownEndsByItsDeadlineIfNothingCanBeHandedIn(t *testing.T) {
 		h := start(t, rm, map[string]runFunc{"a": takes(time.Hour)}, func(c *Config) { c.ShutdownTimeout = 40 * time.Second })
 		h.start(chainOf(someID, "a"), 1)
 		rm.set(func(f *fakeRM) { f.beforeReport = awayForReports })
-		begun := time.Now()
+		before := time.Now()
 		h.stop()
 		err := <-h.over
 		h.over <- nil
-		if d := time.Since(begun); d != 40*time.Second {
+		if d := time.Since(before); d != 40*time.Second {
 			t.Errorf("the end took %s", d)
 		}
 		if err == nil || !strings.Contains(err.Error(), someID) || !strings.Contains(err.Error(), "recovered") {
-			t.Errorf("the error does not say what was not handed in: %v", err)
+			t.Errorf("the error does not say what was not handed back: %v", err)
 		}
 	})
 }
@@ -223,10 +223,10 @@ func TestShutdownWithNothingToHandInIsQuick(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := start(t, newFakeRM(), nil)
-		begun := time.Now()
+		before := time.Now()
 		h.stop()
-		if err := <-h.over; err != nil || time.Since(begun) != 0 {
-			t.Errorf("%v after %s", err, time.Since(begun))
+		if err := <-h.over; err != nil || time.Since(before) != 0 {
+			t.Errorf("%v after %s", err, time.Since(before))
 		}
 		h.over <- nil
 	})
@@ -244,10 +244,10 @@ func TestAShutdownHurriesADrain(t *testing.T) {
 		h.start(chainOf(someID, "a"), 1)
 		after(time.Minute)
 		h.wantHeld(someID)
-		begun := time.Now()
+		before := time.Now()
 		h.stop()
-		if err := <-h.over; err != nil || time.Since(begun) != 15*time.Second {
-			t.Errorf("%v after %s, want nothing after the stop timeout", err, time.Since(begun))
+		if err := <-h.over; err != nil || time.Since(before) != 15*time.Second {
+			t.Errorf("%v after %s, want nothing after the stop timeout", err, time.Since(before))
 		}
 		h.over <- nil
 		h.wantEnd(someID, proto.StateSuspended)

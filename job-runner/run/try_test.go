@@ -147,10 +147,10 @@ func TestAJobKnowsWhichTryItIsAndSeesTheDataBeforeIt(t *testing.T) {
 func TestRetriesWaitAsLongAsTheySay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
+		before := time.Now()
 		var at []time.Duration
 		h := start(t, newFakeRM(), map[string]runFunc{"a": func(context.Context, job.Values) (job.Result, error) {
-			at = append(at, time.Since(begun))
+			at = append(at, time.Since(before))
 			return job.Result{}, errors.New("no")
 		}})
 		h.start(chainOf(someID, "a", func(jc *proto.JobChain) {

@@ -65,7 +65,7 @@ func (c *capture) Bytes() []byte {
 	return append(out, tail...)
 }
 
-// partialSuffix counts the bytes at the end of b that begin a character of
+// partialSuffix counts the bytes at the end of b that start a character of
 // several bytes and do not end it.
 func partialSuffix(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
@@ -80,7 +80,7 @@ func partialSuffix(b []byte) int {
 }
 
 // partialPrefix counts the bytes at the start of b that go on with a character
-// begun before.
+// started before.
 func partialPrefix(b []byte) int {
 	n := 0
 	for n < len(b) && n < utf8.UTFMax-1 && !utf8.RuneStart(b[n]) {

@@ -11,10 +11,10 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// reserved begins the names of variables that Treadle itself sets or reads.
+// reserved starts the names of variables that Treadle itself sets or reads.
 const reserved = "TREADLE_"
 
-// maxVariable is the most bytes that Linux takes for one argument or one variable
+// maxVariable is the limit of Linux, in bytes, for one argument or one variable
 // of a program, its end marker left out.
 const maxVariable = 128<<10 - 1
 
@@ -98,7 +98,7 @@ func checkVariables(args job.Values, strict bool) error {
 		value := proto.Text(args[name])
 		switch {
 		case strings.HasPrefix(name, reserved):
-			return job.ArgErrorf(name, "names that begin with %s are taken by Treadle", reserved)
+			return job.ArgErrorf(name, "names that start with %s are taken by Treadle", reserved)
 		case strict && !isVariableName(name):
 			return job.ArgErrorf(name, "expected a name that a shell variable can have: letters, digits and _, not a digit first")
 		case strings.Contains(value, "\x00"):

@@ -24,7 +24,7 @@ func TestACommandThatIsInterrupted(t *testing.T) {
 	defer running.Wait()
 	defer stop()
 
-	tr := mustCreate(t, "shell", job.Values{"script": `echo begun; kill -9 $PPID; sleep 600`})
+	tr := mustCreate(t, "shell", job.Values{"script": `echo started; kill -9 $PPID; sleep 600`})
 	if _, err := tr.runUnder(t.Context(), s, nil); !errors.Is(err, job.ErrInterrupted) {
 		t.Errorf("got %v", err)
 	}

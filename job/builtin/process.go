@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// leaseGrace is the most time between SIGTERM and SIGKILL when the runner has
+	// leaseGrace is the limit of the time between SIGTERM and SIGKILL when the runner has
 	// lost its lease: other runners go on with the request soon.
 	leaseGrace = 2 * time.Second
-	// maxPipe is the most that a pipe can hold.
+	// maxPipe is the limit of what a pipe holds.
 	maxPipe = 1 << 20
 )
 
@@ -60,8 +60,8 @@ func (p *process) run(ctx context.Context) (outcome, error) {
 			Argv: p.argv, Env: p.env, Dir: p.dir, Lock: p.lock, Stdout: stdout.w, Stderr: stderr.w,
 		})
 	}
-	stdout.begin()
-	stderr.begin()
+	stdout.start()
+	stderr.start()
 	if err != nil {
 		stdout.end()
 		stderr.end()
@@ -106,8 +106,8 @@ func (s *stream) open() (err error) {
 	return err
 }
 
-// begin closes the side of the process and starts to read.
-func (s *stream) begin() {
+// start closes the side of the process and starts to read.
+func (s *stream) start() {
 	s.kept, s.done = newCapture(maxOutput), make(chan struct{})
 	if s.r == nil {
 		close(s.done)

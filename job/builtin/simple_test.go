@@ -82,7 +82,7 @@ func TestSleepStopsAtOnce(t *testing.T) {
 	})
 }
 
-// sleepStack is the most bytes of stack that a sleep may need, on average. A
+// sleepStack is the limit of bytes of stack that a sleep may need, on average. A
 // goroutine starts with 2 KiB, or with 4 where the runtime has seen that others
 // need more; a stack that had to grow has 8 or more.
 const sleepStack = 4500

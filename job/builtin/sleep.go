@@ -13,7 +13,7 @@ import (
 type sleep struct {
 	Duration proto.Duration `json:"duration"`
 
-	until atomic.Int64 // when the wait is over, in Unix nanoseconds; 0 before it begins
+	until atomic.Int64 // when the wait is over, in Unix nanoseconds; 0 before it starts
 }
 
 // Create reads the arg `duration`, which must be given.
