@@ -5,6 +5,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -46,6 +47,14 @@ type Config struct {
 	Registry *prometheus.Registry
 }
 
+func (c Config) withDefaults() Config {
+	c.BodyLimit = cmp.Or(c.BodyLimit, 512<<20)
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
+	}
+	return c
+}
+
 // server holds what handlers need.
 type server struct {
 	cfg    Config
@@ -54,12 +63,7 @@ type server struct {
 
 // New returns the API over the runner.
 func New(cfg Config, r Runner, log *slog.Logger) http.Handler {
-	if cfg.BodyLimit == 0 {
-		cfg.BodyLimit = 512 << 20
-	}
-	if cfg.Registry == nil {
-		cfg.Registry = prometheus.NewRegistry()
-	}
+	cfg = cfg.withDefaults()
 	s := &server{cfg: cfg, runner: r}
 	metrics := httpjson.NewMetrics(cfg.Registry, "job-runner")
 	return httpjson.New(s.routes(), cfg.Guard, metrics, log)

@@ -7,6 +7,7 @@
 package api
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"time"
@@ -38,18 +39,10 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.RunnerBodyLimit == 0 {
-		c.RunnerBodyLimit = 512 << 20
-	}
-	if c.ArgsLimit == 0 {
-		c.ArgsLimit = proto.DefaultArgsSize
-	}
-	if c.BodyLimit == 0 {
-		c.BodyLimit = max(8<<20, 2*c.ArgsLimit)
-	}
-	if c.Watchers == 0 {
-		c.Watchers = 512
-	}
+	c.RunnerBodyLimit = cmp.Or(c.RunnerBodyLimit, 512<<20)
+	c.ArgsLimit = cmp.Or(c.ArgsLimit, proto.DefaultArgsSize)
+	c.BodyLimit = cmp.Or(c.BodyLimit, max(8<<20, 2*c.ArgsLimit))
+	c.Watchers = cmp.Or(c.Watchers, 512)
 	if c.Registry == nil {
 		c.Registry = prometheus.NewRegistry()
 	}

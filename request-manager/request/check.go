@@ -21,7 +21,7 @@ const (
 // Check looks for what must never be so, in the database of the configuration:
 // all that has not ended, and what ended since then (0: all). It only reads.
 func Check(ctx context.Context, cfg Config, since time.Duration) (store.CheckResult, error) {
-	cfg.setDefaults()
+	cfg = cfg.withDefaults()
 	opt := cfg.checkOptions()
 	opt.Since = since
 	opt.Replay = func(ctx context.Context, id string, entries uint64) (uint, error) {

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -58,37 +59,29 @@ type Config struct {
 	HostUp func(host string)
 }
 
-func (c *Config) setDefaults() {
-	def := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	if c.Registry == nil {
-		c.Registry = prometheus.NewRegistry()
-	}
+func (c Config) withDefaults() Config {
 	if c.Ended == nil {
 		c.Ended = func(...string) {}
 	}
 	if c.HostUp == nil {
 		c.HostUp = func(string) {}
 	}
-	if c.MaxArgsSize == 0 {
-		c.MaxArgsSize = proto.DefaultArgsSize
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
 	}
-	if c.RunnerTries == 0 {
-		c.RunnerTries = 5
-	}
-	def(&c.RunnerRetryWait, 5*time.Second)
-	def(&c.DeliveryTimeout, 10*time.Second)
-	def(&c.Lease, time.Minute)
-	def(&c.LeaseMargin, 5*time.Second)
-	def(&c.SuspendTTL, time.Hour)
-	def(&c.ClaimTimeout, 5*time.Minute)
-	def(&c.ResumeEvery, 3*time.Second)
-	def(&c.StatusTimeout, 2*time.Second)
-	def(&c.KeepKeys, 48*time.Hour)
-	def(&c.HeartbeatTimeout, 8*time.Second)
+	c.MaxArgsSize = cmp.Or(c.MaxArgsSize, proto.DefaultArgsSize)
+	c.RunnerTries = cmp.Or(c.RunnerTries, 5)
+	c.RunnerRetryWait = cmp.Or(c.RunnerRetryWait, 5*time.Second)
+	c.DeliveryTimeout = cmp.Or(c.DeliveryTimeout, 10*time.Second)
+	c.Lease = cmp.Or(c.Lease, time.Minute)
+	c.LeaseMargin = cmp.Or(c.LeaseMargin, 5*time.Second)
+	c.SuspendTTL = cmp.Or(c.SuspendTTL, time.Hour)
+	c.ClaimTimeout = cmp.Or(c.ClaimTimeout, 5*time.Minute)
+	c.ResumeEvery = cmp.Or(c.ResumeEvery, 3*time.Second)
+	c.StatusTimeout = cmp.Or(c.StatusTimeout, 2*time.Second)
+	c.KeepKeys = cmp.Or(c.KeepKeys, 48*time.Hour)
+	c.HeartbeatTimeout = cmp.Or(c.HeartbeatTimeout, 8*time.Second)
+	return c
 }
 
 // ttl is for how long a request may be SUSPENDED: users are told whole seconds.
@@ -113,7 +106,7 @@ type Manager struct {
 
 // New returns a Manager; Run brings it to life.
 func New(cfg Config) *Manager {
-	cfg.setDefaults()
+	cfg = cfg.withDefaults()
 	m := &Manager{
 		cfg:     cfg,
 		store:   cfg.Store,

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -37,12 +38,7 @@ type Config struct {
 	Keep       time.Duration // of instances that ended, and events; default 400 days
 }
 
-func (c *Config) setDefaults() {
-	def := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
+func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -52,16 +48,13 @@ func (c *Config) setDefaults() {
 	if c.Check == nil {
 		c.Check = func(proto.App, map[string]proto.App) error { return nil }
 	}
-	if c.Workers == 0 {
-		c.Workers = 128
-	}
-	if c.MaxWaiting == 0 {
-		c.MaxWaiting = 5_000
-	}
-	def(&c.Poll, time.Second)
-	def(&c.Heartbeat, 2*time.Second)
-	def(&c.StaleAfter, 15*time.Second)
-	def(&c.Keep, 400*24*time.Hour)
+	c.Workers = cmp.Or(c.Workers, 128)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 5_000)
+	c.Poll = cmp.Or(c.Poll, time.Second)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 2*time.Second)
+	c.StaleAfter = cmp.Or(c.StaleAfter, 15*time.Second)
+	c.Keep = cmp.Or(c.Keep, 400*24*time.Hour)
+	return c
 }
 
 // endTimeout is for what is stored when the engine ends.
@@ -89,7 +82,7 @@ type Engine struct {
 
 // New returns an Engine; Run brings it to life.
 func New(cfg Config) *Engine {
-	cfg.setDefaults()
+	cfg = cfg.withDefaults()
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, log: cfg.Logger,
 		jobs: newJobs(cfg.Store), clock: &clock{}, wake: newWaker(),

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -81,16 +82,11 @@ type CheckResult struct {
 	Cut []string `json:"cut"`
 }
 
-func (o *CheckOptions) setDefaults() {
-	if o.Findings == 0 {
-		o.Findings = defaultFindings
-	}
-	if o.MemberSilence == 0 {
-		o.MemberSilence = defaultMemberSilence
-	}
-	if o.SignalAge == 0 {
-		o.SignalAge = defaultSignalAge
-	}
+func (o CheckOptions) withDefaults() CheckOptions {
+	o.Findings = cmp.Or(o.Findings, defaultFindings)
+	o.MemberSilence = cmp.Or(o.MemberSilence, defaultMemberSilence)
+	o.SignalAge = cmp.Or(o.SignalAge, defaultSignalAge)
+	return o
 }
 
 const (
@@ -106,7 +102,7 @@ const (
 // Check looks for what must never be so. It only reads, page by page by index, each
 // page as it was at one moment, so that it can run beside everything else.
 func (s *Store) Check(ctx context.Context, opt CheckOptions) (CheckResult, error) {
-	opt.setDefaults()
+	opt = opt.withDefaults()
 	c := &checker{s: s, opt: opt, counts: map[string]int{}}
 	err := c.run(ctx)
 	c.result.Findings = append([]Finding{}, c.result.Findings...) // in JSON, none is []

@@ -67,7 +67,8 @@ func TestRetries(t *testing.T) {
 	for _, tt := range tests {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := Config{MySQLDSN: "x"}
-			must(t, cfg.setDefaults())
+			must(t, cfg.validate())
+			cfg = cfg.withDefaults()
 			s := &Store{cfg: cfg, dialect: &mysqlDialect}
 			start, tries := time.Now(), 0
 			err := s.do(t.Context(), "test", func(_ context.Context, try int) error {
@@ -93,7 +94,8 @@ func TestRetriesEndWithTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cfg := Config{MySQLDSN: "x", Tries: 1000}
-		must(t, cfg.setDefaults())
+		must(t, cfg.validate())
+		cfg = cfg.withDefaults()
 		s := &Store{cfg: cfg, dialect: &mysqlDialect}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/cipher"
 	"crypto/tls"
@@ -33,23 +34,21 @@ type Config struct {
 	Now func() time.Time
 }
 
-func (c *Config) setDefaults() error {
+func (c Config) validate() error {
 	if (c.MySQLDSN == "") == (c.SQLitePath == "") {
 		return errors.New("exactly one of MySQLDSN and SQLitePath must be set")
 	}
-	if c.Tries == 0 {
-		c.Tries = 3
-	}
-	if c.RetryWait == 0 {
-		c.RetryWait = 500 * time.Millisecond
-	}
-	if c.MaxOpenConns == 0 {
-		c.MaxOpenConns = 32
-	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	return nil
+	c.Tries = cmp.Or(c.Tries, 3)
+	c.RetryWait = cmp.Or(c.RetryWait, 500*time.Millisecond)
+	c.MaxOpenConns = cmp.Or(c.MaxOpenConns, 32)
+	return c
 }
 
 // Store is an open database. Its methods may be called from many goroutines.
@@ -70,9 +69,10 @@ type Store struct {
 // Open prepares the connection to a database. It neither waits for the database
 // to answer nor migrates it.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	if err := cfg.setDefaults(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
+	cfg = cfg.withDefaults()
 	s := &Store{cfg: cfg}
 	var err error
 	if s.aead, err = newAEAD(cfg.SecretsKey); err != nil {
