@@ -9,14 +9,14 @@ import (
 	"github.com/treadle-run/treadle/cmd/internal/verb"
 )
 
-// ready is what treadle dev tells once it listens: where, the demo if one is
-// wanted, and what to try next.
+// ready says where treadle dev listens, runs the demo if there is one, and says what to
+// try next.
 func (d *dev) ready(ctx context.Context, url string) {
 	f := d.flags
 	d.out.Say("treadle listens at %s; data in %s, specs from %s", url, f.data, f.specs)
 	if f.demo != "" {
 		if err := d.demo(ctx, url); err != nil && ctx.Err() == nil {
-			d.out.Say("the demo did not go well: %s", verb.Message(err))
+			d.out.Say("the demo failed: %s", verb.Message(err))
 		}
 	}
 	if ctx.Err() == nil {
@@ -33,8 +33,8 @@ func (d *dev) demo(ctx context.Context, url string) error {
 	return requests.Demo(ctx, api, d.out, d.flags.demo)
 }
 
-// whatToTry says how to go on: verbs, and a line of curl. They are written as
-// this program was called, and name the address unless it is the default.
+// whatToTry lists commands to try next. They call this program as the user did, and
+// name the address unless it is the default.
 func whatToTry(f devFlags, url string) string {
 	name, addr := programName(), ""
 	if url != verb.DefaultAddr {
@@ -52,8 +52,7 @@ func whatToTry(f devFlags, url string) string {
 		"Ctrl-C ends treadle; the data stays in " + f.data + "."
 }
 
-// programName is how the user calls this program: by name if that finds it, else
-// by path.
+// programName is how the user called this program: by name or by path.
 func programName() string {
 	if !filepath.IsAbs(os.Args[0]) && filepath.Base(os.Args[0]) != os.Args[0] {
 		return os.Args[0]

@@ -30,10 +30,10 @@ func devVerb(s services, m *verb.Manager) *cobra.Command {
 	var f devFlags
 	c := &cobra.Command{
 		Use:   "dev",
-		Short: "Run everything in one process, to try it",
-		Long: `Runs a Request Manager and a Job Runner in one process, with an embedded database,
-until Ctrl-C. The next time it goes on with the same data. It asks nobody who they
-are: it is for one machine.`,
+		Short: "Run Request Manager, Job Runner and database in one process, to try Treadle",
+		Long: `Runs a Request Manager and a Job Runner in one process, with an embedded database, until
+Ctrl-C. The next start continues with the same data. Users are not authenticated: it is
+for trying Treadle on your own machine.`,
 		Example: `  treadle dev
   treadle dev --specs ./specs --listen 127.0.0.1:4000`,
 		Args: verb.NoArgs,
@@ -42,10 +42,10 @@ are: it is for one machine.`,
 		},
 	}
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:32308", "`host:port` of the API")
-	c.Flags().StringVar(&f.data, "data", ".treadle", "`directory` of the database")
+	c.Flags().StringVar(&f.data, "data", ".treadle", "`directory` for the database; it is created")
 	c.Flags().StringVar(&f.specs, "specs", "specs", "`directory` with the specs")
-	c.Flags().StringVar(&f.demo, "demo", "", "start a request of this `type`, show how it runs, and go on serving")
-	c.Flags().StringVar(&f.logLevel, "log-level", "warn", "debug, info, warn or error")
+	c.Flags().StringVar(&f.demo, "demo", "", "start a request of this `type` and show its progress")
+	c.Flags().StringVar(&f.logLevel, "log-level", "warn", "log `level`: debug, info, warn or error")
 	return c
 }
 
@@ -66,7 +66,7 @@ func (d *dev) run(ctx context.Context) error {
 	}
 	defer d.sayEnding(ctx, jrConfig.ShutdownTimeout)()
 
-	// The manager outlives the runner, which hands in what it has.
+	// The manager outlives the runner, which hands back its job chains.
 	living, stopManager := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopManager()
 	ready := make(chan string, 1)
@@ -87,8 +87,8 @@ func (d *dev) run(ctx context.Context) error {
 	return d.runRunner(ctx, jrConfig, managerEnded, stopManager)
 }
 
-// runRunner runs the runner beside the manager, until ctx or one of them ends,
-// and then ends the other.
+// runRunner runs the runner beside the manager until ctx or one of them ends. Then it
+// ends the other.
 func (d *dev) runRunner(ctx context.Context, cfg jr.Config, managerEnded <-chan error, stopManager func()) error {
 	running, stopRunner := context.WithCancel(ctx)
 	defer stopRunner()
@@ -122,19 +122,19 @@ func (d *dev) runRunner(ctx context.Context, cfg jr.Config, managerEnded <-chan 
 	return errors.Join(managerErr, runnerErr)
 }
 
-// sayEnding tells the user that the first signal was understood. The returned
-// function ends the waiting for it.
+// sayEnding tells the user, once ctx ends, that the first signal was received. The
+// returned function cancels that.
 func (d *dev) sayEnding(ctx context.Context, limit time.Duration) func() bool {
 	return context.AfterFunc(ctx, func() {
-		d.out.Say("treadle: ending, which may take up to %s; a second signal ends it at once", limit)
+		d.out.Say("treadle: shutting down, which may take up to %s; a second signal ends it at once", limit)
 	})
 }
 
-// checkFree says that an address is in use before anything is started or made.
+// checkFree returns an error if the address is in use, before anything is started.
 func checkFree(ctx context.Context, addr string) error {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s is in use: another program, perhaps another treadle dev, listens there; end it, or choose another with --listen", addr)
+		return fmt.Errorf("%s is in use: another program, perhaps another treadle dev, listens there; stop it, or choose another address with --listen", addr)
 	}
 	if err != nil {
 		return verb.Usagef("--listen: %v", err)
@@ -157,7 +157,7 @@ func devConfig(f devFlags) (rm.Config, jr.Config, error) {
 		return rmConfig, jrConfig, verb.Usagef("%w", err)
 	}
 	if info, err := os.Stat(f.specs); err != nil || !info.IsDir() {
-		return rmConfig, jrConfig, verb.Usagef("--specs: there is no directory %s: name the one with your spec files", f.specs)
+		return rmConfig, jrConfig, verb.Usagef("--specs: there is no directory %s; give the one with your spec files", f.specs)
 	}
 	if err := os.MkdirAll(f.data, 0o700); err != nil {
 		return rmConfig, jrConfig, verb.Usagef("--data: %v", err)
@@ -165,9 +165,9 @@ func devConfig(f devFlags) (rm.Config, jr.Config, error) {
 	return rmConfig, jrConfig, makeKey(rmConfig.Secrets.KeyFile)
 }
 
-// sameAddr has the runner listen where the runner of these data listened before:
-// a new process at a known address proves that the old one is dead, so that what
-// it ran goes on at once. Where that address is taken, any is fine.
+// sameAddr makes the runner listen at the address of the last runner of this data
+// directory, if it is free: a new process at a known address proves that the old one
+// is dead, so that its requests are recovered at once.
 func sameAddr(cfg *jr.Config, data string) (ready func(addr string)) {
 	path := filepath.Join(data, "runner.addr")
 	if b, err := os.ReadFile(path); err == nil {
@@ -179,12 +179,12 @@ func sameAddr(cfg *jr.Config, data string) (ready func(addr string)) {
 		}
 	}
 	return func(addr string) {
-		// Not to know it next time costs a wait for the lease, no more.
+		// Without it, the next start waits for the lease; that is all.
 		_ = os.WriteFile(path, []byte(addr+"\n"), 0o600)
 	}
 }
 
-// makeKey makes the key that secret args are sealed with, unless there is one.
+// makeKey creates the key that encrypts secret args, unless it exists.
 func makeKey(path string) error {
 	key := make([]byte, 32)
 	if _, err := cryptorand.Read(key); err != nil {

@@ -71,7 +71,7 @@ const logJSON = `[
  {"requestId": "d3k1b2v0s5mg00a1b2c0", "jobId": "a-1", "try": 1, "name": "a", "type": "shell", "startedAt": 1772366401000000000,
   "finishedAt": 1772366402500000000, "state": 3, "exit": 0, "error": "", "stdout": "fine\n", "stderr": "", "seq": 0},
  {"requestId": "d3k1b2v0s5mg00a1b2c0", "jobId": "b-2", "try": 1, "name": "b", "type": "shell", "startedAt": 1772366403000000000,
-  "finishedAt": 1772366403100000000, "state": 4, "exit": 7, "error": "exit code 7", "stdout": "", "stderr": "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n\u001b[31mred\n", "seq": 1}]`
+  "finishedAt": 1772366403100000000, "state": 4, "exit": 7, "error": "exit code 7\u001b[2J", "stdout": "", "stderr": "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n\u001b[31mred\n", "seq": 1}]`
 
 const runningJSON = `{"jobs": [{"requestId": "d3k1b2v0s5mg00a1b2c0", "jobId": "b-2", "type": "sleep", "name": "b",
  "startedAt": 1772366460000000000, "state": 2, "status": "12s left", "try": 2}],

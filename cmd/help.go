@@ -11,10 +11,10 @@ import (
 
 func helpVerb(root *cobra.Command, m *verb.Manager, out *term.Out) *cobra.Command {
 	return m.Flags(&cobra.Command{
-		Use:   "help [TYPE | VERB]",
-		Short: "Show the args of a request, or how a verb is used",
-		Example: `  treadle help deploy
-  treadle help start`,
+		Use:   "help [COMMAND | TYPE]",
+		Short: "Show help for a command, or the args of a request type",
+		Example: `  treadle help start
+  treadle help deploy`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return root.Help()
@@ -24,7 +24,7 @@ func helpVerb(root *cobra.Command, m *verb.Manager, out *term.Out) *cobra.Comman
 				return found.Help()
 			}
 			if len(args) > 1 {
-				return verb.Usagef("help takes one TYPE or VERB")
+				return verb.Usagef("help takes one COMMAND or one request TYPE")
 			}
 			return m.Do(func(api *client.Client) error { return requests.Help(c.Context(), api, out, args[0]) })
 		},

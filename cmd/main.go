@@ -23,9 +23,9 @@ import (
 	"github.com/treadle-run/treadle/job"
 )
 
-// Main runs the program with the arguments, streams and environment of the
-// process, and the job types of r, and ends the process. SIGINT and SIGTERM
-// end what runs in good order; a second one ends the process at once.
+// Main runs the program with the job types of r and the arguments, streams and
+// environment of the process. It does not return: it ends the process. SIGINT and
+// SIGTERM shut down services in good order; a second signal ends the process at once.
 func Main(r *job.Registry) {
 	supervise.Main() // a Job Runner starts this program once more to supervise commands
 	ctx, cancel := context.WithCancel(context.Background())
@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return p.run(ctx, args)
 }
 
-// program is what its verbs are made of.
+// program holds what its verbs are given.
 type program struct {
 	stdin    io.Reader
 	out      *term.Out
@@ -89,7 +89,7 @@ func (p *program) exit(ctx context.Context, err error) int {
 	return verb.ExitCode(err)
 }
 
-// badCommandLine makes an error of cobra's one of ours.
+// badCommandLine puts an error of cobra's into our words.
 func badCommandLine(root *cobra.Command, args []string, err error) error {
 	if _, ok := errors.AsType[*verb.ExitError](err); ok {
 		return err
@@ -100,34 +100,35 @@ func badCommandLine(root *cobra.Command, args []string, err error) error {
 			names = append(names, v.Name())
 		}
 		if near := verb.Nearest(args[0], names); near != "" {
-			return verb.Usagef("there is no verb %q, did you mean %s?", args[0], near)
+			return verb.Usagef("unknown command %q, did you mean %s?", args[0], near)
 		}
-		return verb.Usagef("there is no verb %q; treadle help lists them", args[0])
+		return verb.Usagef("unknown command %q; treadle help lists all", args[0])
 	}
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok && bad.GetFlag().Value.Type() == "uint" {
-		return verb.Usagef("--%s must be a whole number from 0 on, not %q", bad.GetFlag().Name, bad.GetValue())
+		return verb.Usagef("--%s must be a whole number of at least 0, not %q", bad.GetFlag().Name, bad.GetValue())
 	}
 	return verb.Usagef("%w; see treadle help", err)
 }
 
-const rootLong = `Treadle runs work that has many steps and must not get lost.
+const rootLong = `Treadle runs work of many steps that must not get lost. A request becomes a graph of
+jobs; whatever crashes on the way, each job that completed is not run again.
 
-Exit codes of all verbs:
-  0    it went well; of a request that was waited for: COMPLETE
-  1    it did not; of a request that was waited for: FAIL or STOPPED
-  2    bad input: the command line, an arg, an id that does not exist
-  3    the Request Manager cannot be reached, or cannot answer now
-  130  ended by Ctrl-C`
+Exit codes:
+  0    success; of a request that was waited for: COMPLETE
+  1    failure; of a request that was waited for: FAIL or STOPPED
+  2    bad input: the command line, the configuration, an arg, or an unknown id
+  3    the Request Manager or the database is unavailable
+  130  interrupted by Ctrl-C`
 
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "treadle",
-		Short:   "Runs requests: graphs of jobs that must not get lost",
+		Short:   "Run work of many steps that must not get lost",
 		Long:    rootLong,
 		Version: version.Get().String(),
-		Example: `  treadle dev                     everything in one process, to try it
-  treadle start hello name=Ada --wait
-  treadle requests                what can be asked for`,
+		Example: `  treadle dev                          # everything in one process, to try it
+  treadle requests                     # what can be started
+  treadle start hello name=Ada --wait`,
 		DisableSuggestions: true, // badCommandLine makes them
 		SilenceErrors:      true,
 		SilenceUsage:       true,

@@ -51,7 +51,7 @@ func TestMigrate(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"TREADLE_SQLITE_PATH": filepath.Join(t.TempDir(), "t.db")}
 	migrate := func(step string) result { return (&fake{}).treadleWith(t.Context(), env, "", "migrate", step) }
-	if r := migrate("status"); r.code != 1 || !strings.Contains(r.stdout, "to be migrated") {
+	if r := migrate("status"); r.code != 1 || !strings.Contains(r.stdout, "out of date") {
 		t.Errorf("a new database: exit code %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 	for _, step := range []string{"up", "up", "status"} {
@@ -162,7 +162,7 @@ func TestCtrlCInTheDemoPromisesNothing(t *testing.T) {
 	if c := <-code; c != 0 {
 		t.Errorf("ended with %d: %s", c, said)
 	}
-	for _, never := range []string{"goes on", "treadle watch", "did not go well"} {
+	for _, never := range []string{"keeps running", "treadle watch", "demo failed"} {
 		if strings.Contains(said.String(), never) {
 			t.Errorf("Ctrl-C says %q: %s", never, said)
 		}
@@ -193,7 +193,7 @@ func TestCheck(t *testing.T) {
 	if r := treadle("migrate", "up"); r.code != 0 {
 		t.Fatal(r.stderr)
 	}
-	if r := treadle("check"); r.code != 0 || !strings.Contains(r.stdout, "nothing is wrong") {
+	if r := treadle("check"); r.code != 0 || !strings.Contains(r.stdout, "no findings") {
 		t.Errorf("right: exit code %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 	db, err := sql.Open("sqlite", path)

@@ -32,8 +32,8 @@ func requestManagerVerb(s services) *cobra.Command {
 		Use:   "request-manager",
 		Short: "Run a Request Manager: the API that users call",
 		Long: `Runs a Request Manager until SIGINT or SIGTERM. It migrates the database, reads the
-specs, and serves. Every key of its configuration has an environment variable that
-wins over the file: TREADLE_SERVER_ADDR for server.addr.`,
+specs, and serves the API. Each key of the configuration can also be set by an environment
+variable, which takes precedence: server.addr by TREADLE_SERVER_ADDR.`,
 		Example: `  treadle request-manager --config request-manager.yaml
   TREADLE_SQLITE_PATH=treadle.db treadle request-manager`,
 		Args: verb.NoArgs,
@@ -52,10 +52,11 @@ func jobRunnerVerb(s services) *cobra.Command {
 	return verb.ConfigFlag(&cobra.Command{
 		Use:   "job-runner",
 		Short: "Run a Job Runner: it runs the jobs of requests",
-		Long: `Runs a Job Runner until SIGINT or SIGTERM. Then it takes nothing new, stops what it
-runs, hands it in so that another runner goes on with it, and ends within
-shutdown_timeout. A second signal ends it at once. Every key of its configuration has
-an environment variable that wins over the file: TREADLE_SERVER_ADDR for server.addr.`,
+		Long: `Runs a Job Runner until SIGINT or SIGTERM. Then it accepts no more job chains, stops its
+running jobs, hands its job chains back so that other runners resume them, and ends within
+shutdown_timeout. A second signal ends it at once. Each key of the configuration can also
+be set by an environment variable, which takes precedence: server.addr by
+TREADLE_SERVER_ADDR.`,
 		Example: `  treadle job-runner --config job-runner.yaml
   TREADLE_RM_CLIENT_URL=http://127.0.0.1:32308 treadle job-runner`,
 		Args: verb.NoArgs,

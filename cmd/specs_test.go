@@ -196,9 +196,9 @@ func TestGraphSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{badSpec, []string{"go"}, 1, "a.yaml:8: error: "},
-		{goodSpec, []string{"goo"}, 2, `there is no request "goo", did you mean go?`},
-		{goodSpec, []string{"nope"}, 2, `there is no request "nope"; the specs have go`},
-		{"sequences: {}", []string{"nope"}, 2, `there is no request "nope"; no sequence of the specs has request: true`},
+		{goodSpec, []string{"goo"}, 2, `unknown request type "goo", did you mean go?`},
+		{goodSpec, []string{"nope"}, 2, `unknown request type "nope"; the specs have go`},
+		{"sequences: {}", []string{"nope"}, 2, `unknown request type "nope"; no sequence of the specs has request: true`},
 		{goodSpec, []string{"go"}, 2, "apps"},
 		{goodSpec, []string{"go", "apps:={}"}, 2, "apps"},
 	} {

@@ -71,8 +71,8 @@ func TestStartRefusesBadInputBeforeItStartsAnything(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"deploi"}, `there is no request "deploi", did you mean deploy?`},
-		{[]string{"deploy", "app=x"}, "deploy needs count=... token=...; treadle help deploy says what they are"},
+		{[]string{"deploi"}, `unknown request type "deploi", did you mean deploy?`},
+		{[]string{"deploy", "app=x"}, "deploy needs count=... token=...; treadle help deploy describes them"},
 		{[]string{"deploy", "count=x"}, `arg count: "x" is not a whole number`},
 		{[]string{"deploy", "--args-file", list}, "must have one JSON object"},
 		{[]string{"deploy", "--args-file", null}, "must have one JSON object"},
@@ -153,7 +153,7 @@ func TestCtrlCLeavesTheRequestRunningAndSaysSo(t *testing.T) {
 	if code := p.run(ctx, []string{"start", "hello", "--wait"}); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}
-	has(t, "stderr", stderr.String(), "request "+id+" goes on", "treadle stop "+id)
+	has(t, "stderr", stderr.String(), "request "+id+" keeps running", "treadle stop "+id)
 	for _, c := range f.calls {
 		if strings.Contains(c, "/stop") {
 			t.Error("the request was stopped")

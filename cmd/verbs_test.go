@@ -17,7 +17,7 @@ func TestVerbsShowWhatTheRequestManagerSays(t *testing.T) {
 		{[]string{"status", id}, []string{id + " hello RUNNING 1/3 jobs, started 1m ago"}},
 		{[]string{"info", id}, []string{"type hello", "state RUNNING", "user ada", "jobs 1/3 complete", "finished -", "name Ada given", "count 3 default",
 			"a-1 a shell COMPLETE -", "b-2 b sleep RUNNING 2, every 3s", "c-10 c noop PENDING -"}},
-		{[]string{"log", id}, []string{"b-2 (b), try 1: FAIL", "error: exit code 7", "stderr:", "...", "11", " [31mred"}},
+		{[]string{"log", id}, []string{"b-2 (b), try 1: FAIL", "error: exit code 7 [2J", "stderr:", "...", "11", " [31mred"}},
 		{[]string{"log", id, "a-1", "--full"}, []string{"a-1 (a), try 1: COMPLETE", "stdout:", "fine"}},
 		{[]string{"stop", id}, []string{id + " hello RUNNING 1/3 jobs, started 1m ago"}},
 		{[]string{"ps"}, []string{"ID REQUEST JOB NAME TRY RUNTIME STATUS", id + " hello b-2 b 2 1m0s 12s left"}},
@@ -27,8 +27,8 @@ func TestVerbsShowWhatTheRequestManagerSays(t *testing.T) {
 			"ratio optional float 0.5 -", "channel static any #ops -", `note optional any "" -`}},
 		{[]string{"requests", "hello"}, []string{"treadle start hello"}},
 		{[]string{"help", "status"}, []string{"treadle status ID [flags]"}},
-		{[]string{"drain", "r1"}, []string{"r1 drains"}},
-		{[]string{"drain", "r1", "--off"}, []string{"r1 takes new requests again"}},
+		{[]string{"drain", "r1"}, []string{"r1 is draining"}},
+		{[]string{"drain", "r1", "--off"}, []string{"r1 accepts job chains again"}},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestFindAndRunnersShowLocalTimesWithAge(t *testing.T) {
 	f := newFake(t)
 	has(t, "find", f.treadle(t, "find").stdout, "(2m ago)", "(30s ago)", "COMPLETE", "3/3")
 	has(t, "runners", f.treadle(t, "runners").stdout, "http://127.0.0.1:4000", "db1", "1/4", "draining", "zone=a", "(1m ago)")
-	has(t, "ps", f.treadle(t, "ps").stderr, "these runners do not answer: http://10.0.0.9:32307")
+	has(t, "ps", f.treadle(t, "ps").stderr, "these Job Runners do not answer, so their jobs are missing here: http://10.0.0.9:32307")
 }
 
 func TestOutputJSONIsTheObjectOfTheAPI(t *testing.T) {
@@ -126,25 +126,25 @@ func TestExitCodesAndMessages(t *testing.T) {
 		{args: "", code: 0},
 		{args: "help", code: 0},
 		{args: "version", code: 0},
-		{args: "statsu x", code: 2, want: `treadle: there is no verb "statsu", did you mean status?`},
-		{args: "frobnicate", code: 2, want: `treadle: there is no verb "frobnicate"; treadle help lists them`},
+		{args: "statsu x", code: 2, want: `treadle: unknown command "statsu", did you mean status?`},
+		{args: "frobnicate", code: 2, want: `treadle: unknown command "frobnicate"; treadle help lists all`},
 		{args: "status", code: 2, want: "treadle: missing argument: the ID of the request"},
 		{args: "status a b", code: 2, want: "treadle: too many arguments, expected the ID of the request"},
 		{args: "find x", code: 2, want: "treadle: too many arguments"},
 		{args: "find --nope", code: 2, want: "treadle: unknown flag: --nope; see treadle help"},
-		{args: "find --limit -1", code: 2, want: `treadle: --limit must be a whole number from 0 on, not "-1"`},
-		{args: "find --offset x", code: 2, want: `treadle: --offset must be a whole number from 0 on, not "x"`},
+		{args: "find --limit -1", code: 2, want: `treadle: --limit must be a whole number of at least 0, not "-1"`},
+		{args: "find --offset x", code: 2, want: `treadle: --offset must be a whole number of at least 0, not "x"`},
 		{args: "find --state SLEEPING", code: 2, want: `treadle: --state: unknown state "SLEEPING": expected one of PENDING`},
-		{args: "find --arg x", code: 2, want: `treadle: --arg: "x" is not name=value`},
+		{args: "find --arg x", code: 2, want: `treadle: --arg: expected name=value, not "x"`},
 		{args: "find --since yesterday", code: 2, want: `treadle: --since: "yesterday" is neither a time`},
 		{args: "find --limit 0 --offset 3", code: 2, want: "treadle: --offset needs a --limit"},
 		{args: "ps --output xml", code: 2, want: `treadle: --output: "xml" is neither text nor json`},
 		{args: "ps --addr ftp://x", code: 2, want: "treadle: address of the Request Manager: expected http://host:port"},
 		{args: "ps --addr 127.0.0.1:1", code: 3, want: "treadle: cannot reach the request manager at http://127.0.0.1:1 (connection refused): start one with treadle dev, or name another with --addr"},
 		{args: "status " + other, code: 2, want: "treadle: no request with that id"},
-		{args: "log " + id + " zzz", code: 2, want: `has no try of a job "zzz" that ended`},
-		{args: "help depoly", code: 2, want: `treadle: there is no request "depoly", did you mean deploy?`},
-		{args: "help zzz", code: 2, want: `treadle: there is no request "zzz"; treadle requests lists them`},
+		{args: "log " + id + " zzz", code: 2, want: `has no finished try of a job "zzz"`},
+		{args: "help depoly", code: 2, want: `treadle: unknown request type "depoly", did you mean deploy?`},
+		{args: "help zzz", code: 2, want: `treadle: unknown request type "zzz"; treadle requests lists them`},
 		{args: "stop " + id, status: 409, code: 1, want: "treadle: the message"},
 		{args: "stop " + id, status: 400, code: 2, want: "treadle: the message"},
 		{args: "stop " + id, status: 422, code: 2, want: "treadle: the message"},

@@ -11,7 +11,7 @@ import (
 func versionVerb(out *term.Out) *cobra.Command {
 	return verb.OutputFlag(&cobra.Command{
 		Use:   "version",
-		Short: "Show the version of this program",
+		Short: "Show the version of this program, and how it was built",
 		Args:  verb.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := version.Get()

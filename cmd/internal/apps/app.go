@@ -15,9 +15,9 @@ import (
 	"github.com/treadle-run/treadle/request-manager/client"
 )
 
-const appLong = `Shows an app: how it is defined, whether it runs, its last instance and its next one.
-The verbs below it change it. An app that the specs declare is changed there: only
-pause, resume and run work on it.`
+const appLong = `Shows an app: its definition, its state, its last instance and its next one. The commands
+below change it. An app that is declared in the specs is changed there; only pause, resume,
+run and undo work on it.`
 
 func appVerb(m *verb.Manager, stdin io.Reader) *cobra.Command {
 	c := m.Verb(&cobra.Command{
@@ -88,8 +88,7 @@ func appRules(a proto.App) [][2]string {
 	return rows
 }
 
-// instanceLine says in one line how an instance stands; due is whether its time is
-// what counts.
+// instanceLine shows the state of an instance in one line; with due, when it is due.
 func instanceLine(out *term.Out, in *proto.Instance, due bool) string {
 	if in == nil {
 		return term.Dash
@@ -113,7 +112,7 @@ func instanceLine(out *term.Out, in *proto.Instance, due bool) string {
 func appDeleteVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   "delete NAME",
-		Short: "Remove an app; what runs of it ends",
+		Short: "Delete an app; a running instance still runs to its end",
 		Args:  verb.Takes(1, 1, "the NAME of the app"),
 	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {
 		if err := api.DeleteApp(ctx, args[0]); err != nil {
@@ -124,9 +123,9 @@ func appDeleteVerb(m *verb.Manager) *cobra.Command {
 }
 
 func appPauseVerb(m *verb.Manager, pause bool) *cobra.Command {
-	use, short, done := "resume NAME", "Let a paused app go on", "goes on"
+	use, short, done := "resume NAME", "Resume a paused app", "is resumed"
 	if pause {
-		use, short, done = "pause NAME", "Keep an app from starting instances", "is paused"
+		use, short, done = "pause NAME", "Pause an app: no instance starts until it is resumed", "is paused"
 	}
 	return m.Verb(&cobra.Command{
 		Use:   use,

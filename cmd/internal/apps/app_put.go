@@ -18,15 +18,15 @@ import (
 	"github.com/treadle-run/treadle/request-manager/client"
 )
 
-// maxAppFile bounds what app put reads, in bytes.
+// maxAppFile bounds the definition that app put reads, in bytes.
 const maxAppFile = 8 << 20
 
 func appPutVerb(m *verb.Manager, stdin io.Reader) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   "put FILE",
-		Short: "Make an app, or change it",
-		Long: `Makes an app or replaces it. FILE is YAML or JSON with one app, - is stdin: the fields
-are those of an app in the specs, and name.`,
+		Short: "Create or replace an app",
+		Long: `Creates an app, or replaces it. FILE (- for stdin) is YAML or JSON with one app: its name,
+and the fields that an app has in the specs.`,
 		Example: `  treadle app put nightly.yaml
   echo '{name: nightly, request: backup, cron: "30 2 * * *"}' | treadle app put -`,
 		Args: verb.Takes(1, 1, "the FILE with the app, - for stdin"),
@@ -43,7 +43,7 @@ are those of an app in the specs, and name.`,
 	})
 }
 
-// readApp reads one app. JSON is YAML, too.
+// readApp reads the definition of one app. JSON is YAML, too.
 func readApp(stdin io.Reader, path string) (app proto.App, err error) {
 	text, err := verb.ReadInput(stdin, path, maxAppFile)
 	if err != nil {

@@ -13,14 +13,15 @@ import (
 	"github.com/treadle-run/treadle/request-manager/client"
 )
 
-const appRunLong = `Runs periods of an app: one, or all that start from --from on and before --to. Periods
-that failed, were skipped, or lie before the app was made run; those that have
-SUCCEEDED only with --again. Each is an instance of its own, and what depends on it goes
-on when it has SUCCEEDED.
+const appRunLong = `Runs periods of an app: one, or all that start at or after --from and before --to. That
+includes periods that failed, were skipped, or are older than the app. Periods that have
+SUCCEEDED run only with --again. Each run is an instance of its own; once it has SUCCEEDED,
+the periods downstream that wait for it continue.
 
-A period is written as its instance is called, or as a time that lies in it: such as
-2011-01-02T13:00:00Z, 2011-01-02 in the zone of this machine, or an age such as 2h. The exit
-code is 1 if none runs; the last column says why.`
+A period is given as the name of its instance, as a time in it, such as
+2011-01-02T13:00:00Z or 2011-01-02 (in the local time zone), or as an age such as 2h.
+
+The exit code is 1 if no period runs; the last column says why.`
 
 func appRunVerb(m *verb.Manager) *cobra.Command {
 	var r proto.RunPeriods
@@ -47,21 +48,21 @@ func appRunVerb(m *verb.Manager) *cobra.Command {
 		}
 		return err
 	})
-	c.Flags().StringVar(&r.Period, "period", "", "the one period to run")
-	c.Flags().StringVar(&r.From, "from", "", "the first period to run")
-	c.Flags().StringVar(&r.To, "to", "", "periods that start before this one or this time")
-	c.Flags().BoolVar(&r.Again, "again", false, "also periods that have SUCCEEDED")
-	c.Flags().BoolVar(&r.Force, "force", false, "do not wait for the apps that it depends on")
+	c.Flags().StringVar(&r.Period, "period", "", "the one `period` to run")
+	c.Flags().StringVar(&r.From, "from", "", "run the periods from this `period` on")
+	c.Flags().StringVar(&r.To, "to", "", "run the periods before this `period`")
+	c.Flags().BoolVar(&r.Again, "again", false, "also run periods that have SUCCEEDED")
+	c.Flags().BoolVar(&r.Force, "force", false, "do not wait for upstream apps")
 	return c
 }
 
-// runPeriods checks the flags, and writes times as the API reads them.
+// runPeriods checks the flags, and converts times to those of the API.
 func runPeriods(now time.Time, r proto.RunPeriods) (proto.RunPeriods, error) {
 	switch {
 	case r.Period != "" && (r.From != "" || r.To != ""):
-		return r, verb.Usagef("--period stands alone, without --from and --to")
+		return r, verb.Usagef("--period cannot be combined with --from and --to")
 	case r.Period == "" && (r.From == "" || r.To == ""):
-		return r, verb.Usagef("which periods? give --period, or --from and --to")
+		return r, verb.Usagef("no periods given: use --period, or --from and --to")
 	}
 	for _, s := range []*string{&r.Period, &r.From, &r.To} {
 		if t, err := verb.Time(now, "", *s); err == nil && *s != "" {
@@ -73,7 +74,7 @@ func runPeriods(now time.Time, r proto.RunPeriods) (proto.RunPeriods, error) {
 
 func ran(out *term.Out, a proto.RunPeriodsAnswer) error {
 	if len(a.Periods) == 0 {
-		out.Say("no period of the app starts there")
+		out.Say("no period of the app starts in that range")
 		return nil
 	}
 	t := out.Table("PERIOD", "START", "RUNS", "WHY NOT")

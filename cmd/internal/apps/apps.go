@@ -21,7 +21,7 @@ const appsPage = 1000
 func appsVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   "apps",
-		Short: "List the apps: what runs again and again",
+		Short: "List apps: recurring work",
 		Args:  verb.NoArgs,
 	}, func(ctx context.Context, api *client.Client, out *term.Out, _ []string) error {
 		list, err := allApps(ctx, api)
@@ -49,7 +49,7 @@ func allApps(ctx context.Context, api *client.Client) ([]proto.AppStatus, error)
 
 func apps(out *term.Out, list []proto.AppStatus) error {
 	if len(list) == 0 {
-		out.Say("no app is known: declare some in the specs, or with treadle app put")
+		out.Say("there are no apps; declare one in the specs, or create one with treadle app put")
 		return nil
 	}
 	t := out.Table("NAME", "REQUEST", "STARTS", "HOST", "STATE", "FROM", "PROBLEM")

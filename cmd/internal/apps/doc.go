@@ -1,5 +1,5 @@
-// Package apps has the verbs of recurring work: what apps there are, what they ran
-// and will run, and who runs it. A file has a verb.
+// Package apps has the verbs of recurring work: apps, their periods, instances and
+// events, and the members that run them. A file has a verb.
 package apps
 
 import (

@@ -17,7 +17,7 @@ func eventsVerb(m *verb.Manager) *cobra.Command {
 	var limit uint
 	c := m.Verb(&cobra.Command{
 		Use:   "events NAME",
-		Short: "List the events of an app, oldest first: what was skipped, late, failed or taken over",
+		Short: "List events of an app, oldest first: periods that were skipped, late, failed or taken over",
 		Example: `  treadle events counter
   treadle events counter --after 4711`,
 		Args: verb.Takes(1, 1, "the NAME of the app; treadle apps lists them"),
@@ -28,14 +28,14 @@ func eventsVerb(m *verb.Manager) *cobra.Command {
 		}
 		return out.Show(list, func() error { return events(out, list) })
 	})
-	c.Flags().Uint64Var(&after, "after", 0, "those after the event with this `id`")
-	c.Flags().UintVar(&limit, "limit", 0, "most events to list; 0 is 1,000")
+	c.Flags().Uint64Var(&after, "after", 0, "only events after the one with this `id`")
+	c.Flags().UintVar(&limit, "limit", 0, "list at most this `number` of events; 0 is 1,000")
 	return c
 }
 
 func events(out *term.Out, list []proto.AppEvent) error {
 	if len(list) == 0 {
-		out.Say("no events there")
+		out.Say("no events found")
 		return nil
 	}
 	t := out.Table("ID", "AT", "EVENT", "FROM", "TO", "PERIODS", "REASON")

@@ -27,7 +27,7 @@ func instancesVerb(m *verb.Manager) *cobra.Command {
 	var f instancesFlags
 	c := m.Verb(&cobra.Command{
 		Use:   "instances",
-		Short: "List instances of apps: those that have not ended first, then newest first",
+		Short: "List instances of apps: unfinished ones first, then newest first",
 		Example: `  treadle instances --app counter
   treadle instances --state FAILED --since 1d
   treadle instances --host db1 --state RUNNING`,
@@ -43,13 +43,13 @@ func instancesVerb(m *verb.Manager) *cobra.Command {
 		}
 		return out.Show(found, func() error { return instances(out, found, filter) })
 	})
-	c.Flags().StringVar(&f.app, "app", "", "name of the app")
-	c.Flags().StringVar(&f.host, "host", "", "host that runs it")
-	c.Flags().StringArrayVar(&f.states, "state", nil, "its state, such as FAILED; may be repeated")
-	c.Flags().StringVar(&f.since, "since", "", "whose period starts at this time or later")
-	c.Flags().StringVar(&f.until, "until", "", "whose period starts before this time")
-	c.Flags().UintVar(&f.limit, "limit", 50, "most instances to list")
-	c.Flags().UintVar(&f.offset, "offset", 0, "instances to leave out at the start")
+	c.Flags().StringVar(&f.app, "app", "", "only instances of this `app`")
+	c.Flags().StringVar(&f.host, "host", "", "only instances on this `host`")
+	c.Flags().StringArrayVar(&f.states, "state", nil, "only instances in this `state`, such as FAILED; may be repeated")
+	c.Flags().StringVar(&f.since, "since", "", "only periods that start at or after this `time`")
+	c.Flags().StringVar(&f.until, "until", "", "only periods that start before this `time`")
+	c.Flags().UintVar(&f.limit, "limit", 50, "list at most this `number` of instances")
+	c.Flags().UintVar(&f.offset, "offset", 0, "skip this `number` of instances at the start")
 	return c
 }
 
@@ -61,7 +61,7 @@ func (f instancesFlags) filter(now time.Time) (proto.InstanceFilter, error) {
 	for _, name := range f.states {
 		var s proto.InstanceState
 		if err := s.UnmarshalJSON([]byte(strconv.Quote(strings.ToUpper(name)))); err != nil {
-			return filter, verb.Usagef("--state: %q is none of QUEUED, RUNNING, TO_UNDO, UNDOING, SUCCEEDED and FAILED", name)
+			return filter, verb.Usagef("--state: unknown state %q: expected one of QUEUED, RUNNING, TO_UNDO, UNDOING, SUCCEEDED and FAILED", name)
 		}
 		filter.States = append(filter.States, s)
 	}

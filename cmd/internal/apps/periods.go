@@ -18,7 +18,7 @@ func periodsVerb(m *verb.Manager) *cobra.Command {
 	var limit uint
 	c := m.Verb(&cobra.Command{
 		Use:   "periods NAME",
-		Short: "List the periods of an app, newest first: what ran, what was late or skipped, and why",
+		Short: "List the periods of an app, newest first: what ran, was late or was skipped, and why",
 		Example: `  treadle periods counter
   treadle periods counter --since 7d --limit 0`,
 		Args: verb.Takes(1, 1, "the NAME of the app; treadle apps lists them"),
@@ -33,15 +33,15 @@ func periodsVerb(m *verb.Manager) *cobra.Command {
 		}
 		return out.Show(list, func() error { return periods(out, list) })
 	})
-	c.Flags().StringVar(&since, "since", "", "that start at this time or later")
-	c.Flags().StringVar(&until, "until", "", "that start before this time")
-	c.Flags().UintVar(&limit, "limit", 50, "most periods to list")
+	c.Flags().StringVar(&since, "since", "", "only periods that start at or after this `time`")
+	c.Flags().StringVar(&until, "until", "", "only periods that start before this `time`")
+	c.Flags().UintVar(&limit, "limit", 50, "list at most this `number` of periods")
 	return c
 }
 
 func periods(out *term.Out, list []proto.Period) error {
 	if len(list) == 0 {
-		out.Say("no periods there")
+		out.Say("no periods found")
 		return nil
 	}
 	t := out.Table("PERIOD", "STATE", "DUE", "STARTED", "FINISHED", "RUN", "REQUEST", "WHY")
@@ -56,10 +56,10 @@ func periods(out *term.Out, list []proto.Period) error {
 	return t.Flush()
 }
 
-// maxWhy bounds a reason in a table, in characters. It may end with a command to run.
+// maxWhy bounds a reason in a table, in characters: it may end with a command to run.
 const maxWhy = 400
 
-// periodWhy gathers all that there is to say of a period.
+// periodWhy gathers all explanations of the state of a period.
 func periodWhy(x proto.Period) string {
 	var parts []string
 	if len(x.Waits) > 0 {
@@ -81,7 +81,7 @@ func blockedVerb(m *verb.Manager) *cobra.Command {
 	var limit uint
 	c := m.Verb(&cobra.Command{
 		Use:   "blocked",
-		Short: "List the periods that wait for other apps: what waits for what",
+		Short: "List periods that wait for upstream apps, and for what",
 		Example: `  treadle blocked
   treadle blocked --app counter --limit 10`,
 		Args: verb.NoArgs,
@@ -92,14 +92,14 @@ func blockedVerb(m *verb.Manager) *cobra.Command {
 		}
 		return out.Show(list, func() error { return blocked(out, list) })
 	})
-	c.Flags().StringVar(&app, "app", "", "name of the app whose periods wait")
-	c.Flags().UintVar(&limit, "limit", 0, "most periods to list; 0 is 1,000")
+	c.Flags().StringVar(&app, "app", "", "only periods of this `app`")
+	c.Flags().UintVar(&limit, "limit", 0, "list at most this `number` of periods; 0 is 1,000")
 	return c
 }
 
 func blocked(out *term.Out, list []proto.Blocked) error {
 	if len(list) == 0 {
-		out.Say("nothing waits for other apps")
+		out.Say("no period waits for an upstream app")
 		return nil
 	}
 	t := out.Table("PERIOD", "WAITS FOR", "DONE", "FIRST MISSING", "WHY")

@@ -16,7 +16,7 @@ import (
 func scheduleVerb(m *verb.Manager, out *term.Out, specApp SpecApp) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schedule",
-		Short: "Look ahead, and at who runs recurring work",
+		Short: "Show next times, and the members that run recurring work",
 		Args:  verb.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -27,7 +27,7 @@ func scheduleVerb(m *verb.Manager, out *term.Out, specApp SpecApp) *cobra.Comman
 func scheduleMembersVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   "members",
-		Short: "List the Request Managers that run recurring work",
+		Short: "List the members: the Request Managers that run recurring work",
 		Args:  verb.NoArgs,
 	}, func(ctx context.Context, api *client.Client, out *term.Out, _ []string) error {
 		list, err := api.Members(ctx)
@@ -43,7 +43,7 @@ func members(out *term.Out, list []proto.Member) error {
 		out.Say("no Request Manager runs recurring work")
 		return nil
 	}
-	t := out.Table("ID", "HOST", "PID", "STATE", "SHARDS", "STARTED", "HEARD OF", "VERSION")
+	t := out.Table("ID", "HOST", "PID", "STATE", "SHARDS", "STARTED", "LAST SEEN", "VERSION")
 	for _, m := range list {
 		state := "stale"
 		if m.Live {
@@ -57,18 +57,18 @@ func members(out *term.Out, list []proto.Member) error {
 func scheduleShardsVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   "shards N",
-		Short: "Change into how many shards the apps are cut, while everything runs",
+		Short: "Change the number of shards of the apps, without a restart",
 		Args:  verb.Takes(1, 1, "N, the number of shards"),
 	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {
 		n, err := strconv.ParseUint(args[0], 10, 16)
 		if err != nil {
-			return verb.Usagef("N must be a whole number from 1 on, not %q", args[0])
+			return verb.Usagef("N must be a whole number of at least 1, not %q", args[0])
 		}
 		if err := api.SetShards(ctx, uint(n)); err != nil {
 			return err
 		}
 		return out.Show(map[string]any{"shards": n}, func() error {
-			return out.Printf("the apps are in %s; members follow within some seconds\n", term.Count(int(n), "shard"))
+			return out.Printf("the apps are in %s now; members follow within seconds\n", term.Count(int(n), "shard"))
 		})
 	})
 }

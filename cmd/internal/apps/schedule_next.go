@@ -27,9 +27,9 @@ func scheduleNextVerb(m *verb.Manager, out *term.Out, specApp SpecApp) *cobra.Co
 	var f scheduleNextFlags
 	c := &cobra.Command{
 		Use:   "next NAME",
-		Short: "List the next times of an app, and what is unusual about them",
-		Long: `Lists the next times of an app, with the reason for each unusual one, such as a clock
-that is put forward or back. With --specs the app is read from a directory of specs,
+		Short: "List the next times of an app, and explain unusual ones",
+		Long: `Lists the next times of an app, and explains unusual ones, such as those at a change to
+or from daylight saving time. With --specs, the app is read from a directory of specs,
 and no Request Manager is asked.`,
 		Example: `  treadle schedule next nightly
   treadle schedule next nightly --from 2027-03-01 -n 60
@@ -59,9 +59,9 @@ and no Request Manager is asked.`,
 			})
 		},
 	}
-	c.Flags().UintVarP(&f.n, "number", "n", 10, "how many times")
-	c.Flags().StringVar(&f.from, "from", "", "from this time on; from now on, if it is not given")
-	c.Flags().StringVar(&f.specs, "specs", "", "`directory` with specs to read the app from")
+	c.Flags().UintVarP(&f.n, "number", "n", 10, "list this `number` of times")
+	c.Flags().StringVar(&f.from, "from", "", "the first `time` to look at (default now)")
+	c.Flags().StringVar(&f.specs, "specs", "", "read the app from the specs in this `directory`")
 	return m.Flags(c)
 }
 
@@ -83,7 +83,7 @@ func nextOfSpecs(out *term.Out, a proto.App, from time.Time, n int) error {
 
 func showNextTimes(out *term.Out, times []proto.NextTime) error {
 	if len(times) == 0 {
-		out.Say("it never starts by itself")
+		out.Say("this app never starts by itself")
 		return nil
 	}
 	t := out.Table("INSTANCE", "DUE", "WHY")

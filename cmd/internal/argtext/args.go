@@ -15,9 +15,9 @@ import (
 const maxFile = 64 << 20
 
 // Parse turns words such as "host=db1" and "hosts:=[\"a\"]" into args. A word
-// with ":=" is JSON. One with "=" is what the spec says that the arg is: JSON for
-// int, float, bool, list and object, else the text itself. A list may also be
-// texts with commas between them.
+// with ":=" has a JSON value. A word with "=" has a value of the type in the spec: JSON
+// for int, float, bool, list and object, else the text itself. A list may also be
+// strings with commas between them.
 func Parse(spec proto.RequestSpec, words []string) (proto.Values, error) {
 	args := proto.Values{}
 	for _, w := range words {
@@ -25,7 +25,7 @@ func Parse(spec proto.RequestSpec, words []string) (proto.Values, error) {
 		asJSON := strings.HasSuffix(name, ":")
 		name = strings.TrimSuffix(name, ":")
 		if !ok || name == "" {
-			return nil, verb.Usagef("%q is no arg: write name=value, or name:=JSON", w)
+			return nil, verb.Usagef("%q is not an arg: expected name=value or name:=JSON", w)
 		}
 		if _, ok := args[name]; ok {
 			return nil, verb.Usagef("arg %s is given twice", name)
@@ -39,8 +39,8 @@ func Parse(spec proto.RequestSpec, words []string) (proto.Values, error) {
 	return args, nil
 }
 
-// argType is the type that the spec asks of the arg, "" for any. An arg that the
-// spec does not have is for the Request Manager to refuse.
+// argType is the type of the arg in the spec, "" for any. The Request Manager refuses
+// an arg that the spec does not have.
 func argType(spec proto.RequestSpec, name string) string {
 	for _, a := range spec.Args {
 		if a.Name == name {
@@ -50,8 +50,8 @@ func argType(spec proto.RequestSpec, name string) string {
 	return ""
 }
 
-// ParseValue is the value of text. Whether it fits the spec in full (enum, pattern)
-// is for the Request Manager to say.
+// ParseValue reads the value of an arg. The Request Manager checks the rest of the spec
+// (enum, pattern).
 func ParseValue(valueType, text string, asJSON bool) (any, error) {
 	if !asJSON {
 		switch valueType {
@@ -66,7 +66,7 @@ func ParseValue(valueType, text string, asJSON bool) (any, error) {
 	v, err := proto.DecodeValue([]byte(text))
 	if err != nil {
 		if asJSON {
-			return nil, fmt.Errorf("%s is not JSON; a text in it needs quotes", quoted(text))
+			return nil, fmt.Errorf("%s is not JSON; a string in JSON has quotes", quoted(text))
 		}
 		return nil, fmt.Errorf("%s is not %s", quoted(text), nouns[valueType])
 	}

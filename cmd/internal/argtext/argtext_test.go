@@ -38,8 +38,8 @@ func TestArgsAreReadAsTheSpecSays(t *testing.T) {
 		{word: "hosts=", want: proto.Values{"hosts": []any{}}},
 		{word: `meta={"k": [true]}`, want: proto.Values{"meta": map[string]any{"k": []any{true}}}},
 
-		{word: "app", err: `"app" is no arg: write name=value, or name:=JSON`},
-		{word: "=x", err: `"=x" is no arg: write name=value, or name:=JSON`},
+		{word: "app", err: `"app" is not an arg: expected name=value or name:=JSON`},
+		{word: "=x", err: `"=x" is not an arg: expected name=value or name:=JSON`},
 		{word: "count=many", err: `arg count: "many" is not a whole number`},
 		{word: "count=1.5", err: `arg count: "1.5" is not a whole number`},
 		{word: "count=1 2", err: `arg count: "1 2" is not a whole number`},
@@ -47,7 +47,7 @@ func TestArgsAreReadAsTheSpecSays(t *testing.T) {
 		{word: "dry=yes", err: `arg dry: "yes" is not true or false`},
 		{word: "hosts=[a]", err: `arg hosts: "[a]" is not a list: write a,b,c, or JSON such as ["a", "b"]`},
 		{word: "meta=[1]", err: `arg meta: "[1]" is not an object: write JSON such as {"a": 1}`},
-		{word: "note:=x", err: `arg note: "x" is not JSON; a text in it needs quotes`},
+		{word: "note:=x", err: `arg note: "x" is not JSON; a string in JSON has quotes`},
 	}
 	for _, tt := range tests {
 		got, err := Parse(deploy, []string{tt.word})

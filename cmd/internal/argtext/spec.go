@@ -5,9 +5,9 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// SpecOf finds the spec of a request type. If there is none and none is near, the
-// error goes on with otherwise, which says where they are.
-func SpecOf(specs []proto.RequestSpec, name, otherwise string) (proto.RequestSpec, error) {
+// SpecOf finds the spec of a request type. If there is none, the error names one that
+// is near; if none is near, it ends with hint, which says where to find them.
+func SpecOf(specs []proto.RequestSpec, name, hint string) (proto.RequestSpec, error) {
 	names := make([]string, len(specs))
 	for i, s := range specs {
 		if s.Name == name {
@@ -15,9 +15,8 @@ func SpecOf(specs []proto.RequestSpec, name, otherwise string) (proto.RequestSpe
 		}
 		names[i] = s.Name
 	}
-	hint := "; " + otherwise
 	if near := verb.Nearest(name, names); near != "" {
-		hint = ", did you mean " + near + "?"
+		return proto.RequestSpec{}, verb.Usagef("unknown request type %q, did you mean %s?", name, near)
 	}
-	return proto.RequestSpec{}, verb.Usagef("there is no request %q%s", name, hint)
+	return proto.RequestSpec{}, verb.Usagef("unknown request type %q; %s", name, hint)
 }

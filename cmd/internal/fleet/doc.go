@@ -1,5 +1,4 @@
-// Package fleet has the verbs of Job Runners: which there are, and which shall get
-// no more work. A file has a verb.
+// Package fleet has the verbs of Job Runners: list them, drain one. A file has a verb.
 package fleet
 
 import (

@@ -14,9 +14,9 @@ func drainVerb(m *verb.Manager) *cobra.Command {
 	var off bool
 	c := m.Verb(&cobra.Command{
 		Use:   "drain RUNNER",
-		Short: "Have a Job Runner hand in what it runs and take nothing new",
-		Long: `Has a Job Runner hand in what it runs, so that other runners go on with it, and
-take nothing new. RUNNER is its id or its URL; treadle runners lists both.`,
+		Short: "Drain a Job Runner: it hands back its job chains and accepts no more",
+		Long: `Drains a Job Runner: it hands back its job chains, so that other runners resume them,
+and accepts no more. RUNNER is its id or its URL; treadle runners lists both.`,
 		Example: `  treadle drain http://10.0.0.7:32307
   treadle drain http://10.0.0.7:32307 --off`,
 		Args: verb.Takes(1, 1, "the RUNNER, its id or URL"),
@@ -28,10 +28,10 @@ take nothing new. RUNNER is its id or its URL; treadle runners lists both.`,
 		case out.JSON():
 			return out.PrintJSON(map[string]any{"runner": args[0], "drain": !off})
 		case off:
-			return out.Printf("%s takes new requests again\n", term.Clean(args[0]))
+			return out.Printf("%s accepts job chains again\n", term.Clean(args[0]))
 		}
-		return out.Printf("%s drains\n", term.Clean(args[0]))
+		return out.Printf("%s is draining\n", term.Clean(args[0]))
 	})
-	c.Flags().BoolVar(&off, "off", false, "end the draining")
+	c.Flags().BoolVar(&off, "off", false, "stop draining: accept job chains again")
 	return c
 }

@@ -18,7 +18,7 @@ import (
 func runnersVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   "runners",
-		Short: "List the Job Runners",
+		Short: "List Job Runners",
 		Args:  verb.NoArgs,
 	}, func(ctx context.Context, api *client.Client, out *term.Out, _ []string) error {
 		list, err := api.Runners(ctx)
@@ -31,10 +31,10 @@ func runnersVerb(m *verb.Manager) *cobra.Command {
 
 func runners(out *term.Out, list []proto.Runner) error {
 	if len(list) == 0 {
-		out.Say("no Job Runner is registered: requests stay PENDING until one is")
+		out.Say("no Job Runner is registered; requests stay PENDING until one is")
 		return nil
 	}
-	t := out.Table("ID", "URL", "HOST", "PID", "RUNNING", "STATE", "LABELS", "HEARD OF", "VERSION")
+	t := out.Table("ID", "URL", "HOST", "PID", "RUNNING", "STATE", "LABELS", "LAST SEEN", "VERSION")
 	for _, r := range list {
 		state := "up"
 		if r.Draining {
@@ -45,7 +45,7 @@ func runners(out *term.Out, list []proto.Runner) error {
 	return t.Flush()
 }
 
-// load is how many chains a runner has, of how many it takes.
+// load is how many job chains a runner has, of how many it accepts.
 func load(r proto.Runner) string {
 	if r.Capacity == 0 {
 		return fmt.Sprint(len(r.Running))

@@ -15,8 +15,8 @@ import (
 // Job is a job with its place in the chain.
 type Job struct {
 	*proto.Job
-	// Level is the length of the longest way from the start of the chain: 1 for a
-	// job that depends on nothing. Joints have that of what is before them.
+	// Level is the length of the longest path from the start of the chain: 1 for a
+	// job that depends on nothing. A joint has the level of the jobs before it.
 	Level int
 	After []string // ids of the jobs before it, sorted
 }
@@ -59,7 +59,7 @@ func Of(jc *proto.JobChain) []Job {
 			}
 		}
 	}
-	// Joints come behind the jobs of their level.
+	// Joints come after the jobs of their level.
 	slices.SortFunc(out, func(a, b Job) int {
 		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(step(b.Job), step(a.Job)), CompareIDs(a.ID, b.ID))
 	})
@@ -74,8 +74,8 @@ func step(j *proto.Job) int {
 	return 1
 }
 
-// CompareIDs orders ids by the number they end in: ids are counted as the chain
-// is built, so this is the order of the spec.
+// CompareIDs orders ids by the number they end in. Ids are numbered as the chain is
+// built, so this is the order of the spec.
 func CompareIDs(a, b string) int {
 	return cmp.Or(cmp.Compare(idNumber(a), idNumber(b)), cmp.Compare(a, b))
 }

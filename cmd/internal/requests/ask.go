@@ -17,8 +17,8 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// asker asks a user for args on a terminal. Questions go to stderr, so that stdout
-// has results alone.
+// asker asks a user for args on a terminal. Questions go to stderr, so that stdout has
+// nothing but results.
 type asker struct {
 	tty    *os.File
 	in     *bufio.Reader // of tty
@@ -88,9 +88,9 @@ func question(a proto.RequestArg) string {
 	return b.String() + ": "
 }
 
-// read asks for a line on the terminal; a secret one is not shown. When ctx ends
-// it returns at once and leaves the read behind: nothing can interrupt it, and the
-// program ends next.
+// read asks for a line on the terminal; a secret one is not shown. It returns at once
+// when ctx ends, and leaves the read behind: nothing can interrupt a read, and the
+// program is about to end.
 func (a *asker) read(ctx context.Context, prompt string, secret bool) (string, error) {
 	type line struct {
 		text string
@@ -128,8 +128,8 @@ func (a *asker) readPlain(prompt string) (string, error) {
 	return strings.TrimRight(s, "\r\n"), err
 }
 
-// readSecret turns the echo off before it asks: whoever answers at once must not
-// be shown.
+// readSecret turns off the echo before it asks, so that a quick answer is not shown
+// either.
 func (a *asker) readSecret(prompt string) (string, error) {
 	before, err := xterm.MakeRaw(int(a.tty.Fd()))
 	if err != nil {

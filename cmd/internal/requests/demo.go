@@ -12,10 +12,10 @@ import (
 	"github.com/treadle-run/treadle/request-manager/client"
 )
 
-// Demo starts a request without args and shows it to its end, with all that its jobs
-// wrote. A request that ends badly has been shown: that is no error.
+// Demo starts a request without args and shows its progress until it ends, and the
+// output of its jobs. It is no error if the request fails.
 func Demo(ctx context.Context, api *client.Client, out *term.Out, requestType string) error {
-	out.Say("\nstarting a request: treadle start %s --wait", requestType)
+	out.Say("\nstarting a demo request: treadle start %s --wait", requestType)
 	r, err := api.CreateRequest(ctx, proto.CreateRequest{Type: requestType}, xid.New().String())
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// Verbs returns the verbs of requests. What they read that is no argument, such as
-// missing args, comes from stdin.
+// Verbs returns the verbs of requests. From stdin they read missing args, and the file
+// of args that is called "-".
 func Verbs(m *verb.Manager, stdin io.Reader) []*cobra.Command {
 	return []*cobra.Command{
 		startVerb(m, stdin), statusVerb(m), infoVerb(m), logVerb(m), stopVerb(m), watchVerb(m),
@@ -22,8 +22,8 @@ func Verbs(m *verb.Manager, stdin io.Reader) []*cobra.Command {
 	}
 }
 
-// requestID is the id that a verb is given; only the Request Manager knows
-// whether there is such a request.
+// requestID is the id that a verb is given. Whether there is such a request, the
+// Request Manager knows.
 func requestID(args []string) string { return strings.TrimSpace(args[0]) }
 
 // jobs writes how many jobs of a request are complete, of all.
@@ -31,7 +31,7 @@ func jobs(r proto.Request) string {
 	return fmt.Sprintf("%d/%d", r.FinishedJobs, r.TotalJobs)
 }
 
-// withoutChain is a request as verbs print it that show none of its jobs.
+// withoutChain is the request without its jobs, as most verbs print it.
 func withoutChain(r proto.Request) proto.Request {
 	r.JobChain = nil
 	return r

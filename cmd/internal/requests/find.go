@@ -26,11 +26,11 @@ func findVerb(m *verb.Manager) *cobra.Command {
 	c := m.Verb(&cobra.Command{
 		Use:   "find",
 		Short: "List requests, newest first",
-		Long: `Lists requests, newest first. Filters that are given must all match; of several
---state one must.
+		Long: `Lists requests, newest first. A request must match all filters that are given; of several
+--state it must match one.
 
-A time is written 2026-03-01T12:00:00Z, or 2026-03-01, or as an age such as 90m, 2h
-or 7d.`,
+A time is written 2026-03-01T12:00:00Z, or 2026-03-01 (in the local time zone), or as an
+age such as 90m, 2h or 7d.`,
 		Example: `  treadle find --state RUNNING --state SUSPENDED
   treadle find --type deploy --arg app=shop --since 7d`,
 		Args: verb.NoArgs,
@@ -45,14 +45,14 @@ or 7d.`,
 		}
 		return out.Show(list, func() error { return found(out, list, filter) })
 	})
-	c.Flags().StringVar(&f.requestType, "type", "", "type of the request")
-	c.Flags().StringVar(&f.user, "user", "", "who asked for it")
-	c.Flags().StringArrayVar(&f.states, "state", nil, "its state, such as RUNNING; may be repeated")
-	c.Flags().StringArrayVar(&f.args, "arg", nil, "name=value of an arg; may be repeated")
-	c.Flags().StringVar(&f.since, "since", "", "finished after this time, or not finished")
-	c.Flags().StringVar(&f.until, "until", "", "created before this time")
-	c.Flags().UintVar(&f.limit, "limit", 50, "most requests to list; 0 is all")
-	c.Flags().UintVar(&f.offset, "offset", 0, "requests to leave out at the start")
+	c.Flags().StringVar(&f.requestType, "type", "", "only requests of this `type`")
+	c.Flags().StringVar(&f.user, "user", "", "only requests that this `user` started")
+	c.Flags().StringArrayVar(&f.states, "state", nil, "only requests in this `state`, such as RUNNING; may be repeated")
+	c.Flags().StringArrayVar(&f.args, "arg", nil, "only requests with this arg, as `name=value`; may be repeated")
+	c.Flags().StringVar(&f.since, "since", "", "only requests that finished after this `time`, or have not finished")
+	c.Flags().StringVar(&f.until, "until", "", "only requests that were created before this `time`")
+	c.Flags().UintVar(&f.limit, "limit", 50, "list at most this `number` of requests; 0 is all")
+	c.Flags().UintVar(&f.offset, "offset", 0, "skip this `number` of requests at the start")
 	return c
 }
 
@@ -71,7 +71,7 @@ func (f findFlags) filter(now time.Time) (proto.RequestFilter, error) {
 	for _, a := range f.args {
 		name, v, ok := strings.Cut(a, "=")
 		if !ok || name == "" {
-			return filter, verb.Usagef("--arg: %q is not name=value", a)
+			return filter, verb.Usagef("--arg: expected name=value, not %q", a)
 		}
 		if filter.Args == nil {
 			filter.Args = map[string]string{}

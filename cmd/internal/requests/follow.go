@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// lookEvery is how often what runs now is asked for.
+	// lookEvery is how often the running jobs are asked for.
 	lookEvery = time.Second
-	// patience is for how long a Request Manager may be away before waiting ends:
-	// one that is started again is back in less.
+	// patience is how long a Request Manager may be unavailable before the waiting
+	// ends. A restart takes less.
 	patience = 2 * time.Minute
 	// namesShown is how many running jobs one line names.
 	namesShown = 3
 )
 
 // news is what happened to a request that is followed: it changed, or the
-// Request Manager is away.
+// Request Manager is unavailable.
 type news struct {
 	request proto.Request
-	away    error
+	err     error // that the Request Manager is unavailable
 }
 
-// follow shows the request until it is in a final state and returns it. It
-// outlives a Request Manager that goes away for a while.
+// follow shows progress of the request until it is in a final state, and returns it. A
+// Request Manager that is unavailable for a while does not end it.
 func follow(ctx context.Context, out *term.Out, api *client.Client, id string, show *term.Progress) (proto.Request, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	events := make(chan news)
@@ -45,8 +45,8 @@ func follow(ctx context.Context, out *term.Out, api *client.Client, id string, s
 	for !r.State.Final() {
 		select {
 		case n := <-events:
-			if n.away != nil {
-				show.Note("%s; trying again", term.Clean(verb.Message(n.away)))
+			if n.err != nil {
+				show.Note("%s; trying again", term.Clean(verb.Message(n.err)))
 				continue
 			}
 			if n.request.State != proto.StateRunning || n.request.FinishedJobs != r.FinishedJobs {
@@ -70,8 +70,8 @@ func follow(ctx context.Context, out *term.Out, api *client.Client, id string, s
 	return r, nil
 }
 
-// watchOn sends what happens to the request to events until ctx ends, and
-// watches again when the connection is lost.
+// watchOn sends news of the request to events until ctx ends. It reconnects when the
+// connection is lost.
 func watchOn(ctx context.Context, out *term.Out, api *client.Client, id string, events chan<- news) error {
 	send := func(n news) error {
 		select {
@@ -81,21 +81,21 @@ func watchOn(ctx context.Context, out *term.Out, api *client.Client, id string, 
 			return ctx.Err()
 		}
 	}
-	heard, said := out.Now(), false
+	seen, said := out.Now(), false
 	for {
 		err := api.Watch(ctx, id, func(r proto.Request) error {
-			heard, said = out.Now(), false
+			seen, said = out.Now(), false
 			return send(news{request: r})
 		})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil && (proto.ErrorCode(err) != proto.CodeUnavailable || out.Now().Sub(heard) > patience) {
+		if err != nil && (proto.ErrorCode(err) != proto.CodeUnavailable || out.Now().Sub(seen) > patience) {
 			return err
 		}
 		if err != nil && !said {
 			said = true
-			if err := send(news{away: err}); err != nil {
+			if err := send(news{err: err}); err != nil {
 				return err
 			}
 		}
@@ -105,10 +105,9 @@ func watchOn(ctx context.Context, out *term.Out, api *client.Client, id string, 
 	}
 }
 
-// runningNames returns the names of the jobs that run now, with what they say of
-// themselves if that is wanted: on a terminal, where a new line for each word of
-// theirs costs nothing. It returns what was known before if they cannot be had:
-// they are no reason to stop waiting.
+// runningNames returns the names of the running jobs, with the status of each if
+// status is set: that is for a terminal, where a change costs no line. If the running
+// jobs are unavailable it returns before: that is no reason to stop waiting.
 func runningNames(ctx context.Context, out *term.Out, api *client.Client, id string, status bool, before []string) []string {
 	s, err := api.Running(ctx, id, "")
 	if err != nil {

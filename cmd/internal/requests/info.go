@@ -15,7 +15,7 @@ import (
 func infoVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:     "info ID",
-		Short:   "Show all about a request: times, args, jobs",
+		Short:   "Show the details of a request: times, args, jobs",
 		Example: "  treadle info d3k1b2v0s5mg00a1b2c0",
 		Args:    verb.Takes(1, 1, "the ID of the request"),
 	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {

@@ -19,10 +19,10 @@ func logVerb(m *verb.Manager) *cobra.Command {
 	var full bool
 	c := m.Verb(&cobra.Command{
 		Use:   "log ID [JOB]",
-		Short: "Show the tries of the jobs of a request, and why jobs failed",
+		Short: "Show the job log of a request: each finished try, and why tries failed",
 		Example: `  treadle log d3k1b2v0s5mg00a1b2c0
   treadle log d3k1b2v0s5mg00a1b2c0 copy-3 --full`,
-		Args: verb.Takes(1, 2, "the ID of the request and, if wanted, of one JOB"),
+		Args: verb.Takes(1, 2, "the ID of the request and, optionally, of one JOB"),
 	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {
 		entries, err := api.JobLog(ctx, requestID(args))
 		if err != nil {
@@ -31,12 +31,12 @@ func logVerb(m *verb.Manager) *cobra.Command {
 		if len(args) == 2 {
 			entries = slices.DeleteFunc(entries, func(e proto.JobLog) bool { return e.JobID != args[1] })
 			if len(entries) == 0 {
-				return verb.Usagef("request %s has no try of a job %q that ended", requestID(args), args[1])
+				return verb.Usagef("request %[1]s has no finished try of a job %[2]q; treadle log %[1]s lists all tries", requestID(args), args[1])
 			}
 		}
 		return out.Show(entries, func() error { return log(out, entries, full) })
 	})
-	c.Flags().BoolVar(&full, "full", false, "all that the jobs wrote, byte for byte")
+	c.Flags().BoolVar(&full, "full", false, "print the whole output of each try, byte for byte")
 	return c
 }
 
@@ -50,22 +50,19 @@ func log(out *term.Out, entries []proto.JobLog, full bool) error {
 		return err
 	}
 	for _, e := range entries {
-		var err error
-		switch {
-		case full:
-			err = printOutput(out, e, nil)
-		case e.State == proto.StateFail:
-			err = printOutput(out, e, lastLines)
+		if !full && e.State != proto.StateFail {
+			continue
 		}
-		if err != nil {
+		if err := printOutput(out, e, full); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// printOutput prints what one try wrote, each stream through cut if there is one.
-func printOutput(out *term.Out, e proto.JobLog, cut func([]byte) []byte) error {
+// printOutput prints the output of one try: all of it, byte for byte, if full is set;
+// else the last lines, safe for a terminal.
+func printOutput(out *term.Out, e proto.JobLog, full bool) error {
 	stdout, stderr := e.Output()
 	if e.Error == "" && len(stdout)+len(stderr) == 0 {
 		return nil
@@ -74,7 +71,11 @@ func printOutput(out *term.Out, e proto.JobLog, cut func([]byte) []byte) error {
 		return err
 	}
 	if e.Error != "" {
-		if err := out.Printf("error: %s\n", e.Error); err != nil {
+		message := []byte(e.Error)
+		if !full {
+			message = term.CleanLines(message)
+		}
+		if err := out.Printf("error: %s\n", message); err != nil {
 			return err
 		}
 	}
@@ -85,8 +86,8 @@ func printOutput(out *term.Out, e proto.JobLog, cut func([]byte) []byte) error {
 		if len(s.text) == 0 {
 			continue
 		}
-		if cut != nil {
-			s.text = cut(s.text)
+		if !full {
+			s.text = lastLines(s.text)
 		}
 		if err := out.Printf("%s:\n%s", s.name, s.text); err != nil {
 			return err
@@ -105,7 +106,7 @@ const (
 	bytesShown = 4000
 )
 
-// lastLines is the end of what a job wrote, made safe for a terminal.
+// lastLines is the end of an output, made safe for a terminal.
 func lastLines(b []byte) []byte {
 	b = bytes.TrimRight(b, "\n")
 	start, lines := len(b), 0

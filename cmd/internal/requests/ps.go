@@ -17,7 +17,7 @@ import (
 func psVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   "ps [ID]",
-		Short: "List the jobs that run now, of all requests or of one",
+		Short: "List running jobs, of all requests or of one",
 		Example: `  treadle ps
   treadle ps d3k1b2v0s5mg00a1b2c0`,
 		Args: verb.Takes(0, 1, "at most the ID of one request"),
@@ -36,10 +36,10 @@ func psVerb(m *verb.Manager) *cobra.Command {
 
 func ps(out *term.Out, s proto.RunningStatus) error {
 	if len(s.Unreachable) > 0 {
-		out.Say("not shown, since these runners do not answer: %s", term.Clean(strings.Join(s.Unreachable, ", ")))
+		out.Say("these Job Runners do not answer, so their jobs are missing here: %s", term.Clean(strings.Join(s.Unreachable, ", ")))
 	}
 	if len(s.Jobs) == 0 {
-		out.Say("nothing runs")
+		out.Say("no job is running")
 		return nil
 	}
 	t := out.Table("ID", "REQUEST", "JOB", "NAME", "TRY", "RUNTIME", "STATUS")

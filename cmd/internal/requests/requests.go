@@ -16,7 +16,7 @@ import (
 func requestsVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   "requests [TYPE]",
-		Short: "List what can be asked for, or the args of one request",
+		Short: "List the request types that can be started, or the args of one",
 		Example: `  treadle requests
   treadle requests deploy`,
 		Args: verb.Takes(0, 1, "at most one TYPE"),
@@ -34,7 +34,7 @@ func requestsVerb(m *verb.Manager) *cobra.Command {
 
 func requests(out *term.Out, specs []proto.RequestSpec) error {
 	if len(specs) == 0 {
-		out.Say("this Request Manager serves no requests: no sequence in its specs has request: true")
+		out.Say("this Request Manager has no request types: no sequence in its specs has request: true")
 		return nil
 	}
 	t := out.Table("REQUEST", "ARGS")

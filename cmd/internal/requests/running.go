@@ -13,9 +13,9 @@ import (
 func runningVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   "running ID",
-		Short: "Exit 0 if a request has not ended yet, 1 if it has",
-		Long: `Says whether a request has not ended yet. The exit code is 0 while the request is
-PENDING, RUNNING or SUSPENDED, and 1 once it is COMPLETE, FAIL or STOPPED.`,
+		Short: "Tell by the exit code whether a request has ended",
+		Long: `Prints the state of a request. The exit code is 0 while it is PENDING, RUNNING or
+SUSPENDED, and 1 once it is COMPLETE, FAIL or STOPPED.`,
 		Example: "  while treadle running d3k1b2v0s5mg00a1b2c0; do sleep 5; done",
 		Args:    verb.Takes(1, 1, "the ID of the request"),
 	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {

@@ -18,13 +18,13 @@ import (
 
 const startLong = `Starts a request and prints its id.
 
-An arg is written name=value. What its spec says that it is decides how the value
-is read: a text as it is; int, float, bool, list and object as JSON (a list also as
-a,b,c). name:=JSON is JSON always. On a terminal, missing args are asked for.
+Args are written name=value. The spec of the request says how a value is read: a
+string as it stands; int, float, bool, list and object as JSON (a list also as a,b,c).
+name:=JSON is always read as JSON. On a terminal, you are asked for missing args.
 
-With --wait it shows how the request runs until it ends, and the exit code is
-the result: 0 COMPLETE, 1 FAIL or STOPPED, 2 bad input, 3 the Request Manager
-cannot be reached. Ctrl-C ends the waiting, not the request.`
+With --wait, the progress of the request is shown until it ends, and the exit code is
+the result: 0 COMPLETE, 1 FAIL or STOPPED, 2 bad input, 3 Request Manager unavailable.
+Ctrl-C ends the waiting, not the request.`
 
 // startFlags are the flags of the verb start.
 type startFlags struct {
@@ -66,10 +66,10 @@ func startVerb(m *verb.Manager, stdin io.Reader) *cobra.Command {
 		}
 		return out.Show(r, func() error { return out.Printf("%s\n", r.ID) })
 	})
-	c.Flags().BoolVar(&f.wait, "wait", false, "show how it runs until it ends")
-	c.Flags().StringVar(&f.key, "key", "", "idempotency key: a second start with the same key and args is the same request")
-	c.Flags().StringVar(&f.argsFile, "args-file", "", "JSON `file` with args, - for stdin; args of the command line win")
-	c.Flags().StringVar(&f.host, "host", "", "`name` of the host whose Job Runners alone run it; it waits while none is there")
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait until the request ends, and show its progress")
+	c.Flags().StringVar(&f.key, "key", "", "idempotency `key`: to start again with the same key and args returns the same request")
+	c.Flags().StringVar(&f.argsFile, "args-file", "", "JSON `file` with args, - for stdin; args on the command line take precedence")
+	c.Flags().StringVar(&f.host, "host", "", "run it only on Job Runners of this `host`; it waits until one is available")
 	return c
 }
 
@@ -82,8 +82,8 @@ func specOf(ctx context.Context, api *client.Client, requestType string) (proto.
 	return argtext.SpecOf(specs, requestType, "treadle requests lists them")
 }
 
-// requestArgs gathers the args of a request from the file, the command line and,
-// for what is still missing, the terminal.
+// requestArgs gathers the args of a request from the file and the command line, and
+// asks for missing ones on the terminal.
 func requestArgs(ctx context.Context, out *term.Out, stdin io.Reader, spec proto.RequestSpec, words []string, file string) (proto.Values, error) {
 	args := proto.Values{}
 	if file != "" {
@@ -107,7 +107,7 @@ func requestArgs(ctx context.Context, out *term.Out, stdin io.Reader, spec proto
 		for i, a := range wanted {
 			names[i] = a.Name + "=..."
 		}
-		return nil, verb.Usagef("%s needs %s; treadle help %s says what they are",
+		return nil, verb.Usagef("%s needs %s; treadle help %s describes them",
 			spec.Name, strings.Join(names, " "), spec.Name)
 	}
 	return args, newAsker(tty, out.Stderr).ask(ctx, wanted, args)

@@ -16,7 +16,7 @@ import (
 func statusVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:     "status ID",
-		Short:   "Say in one line how a request is",
+		Short:   "Show the state of a request in one line",
 		Example: "  treadle status d3k1b2v0s5mg00a1b2c0",
 		Args:    verb.Takes(1, 1, "the ID of the request"),
 	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {
@@ -36,7 +36,7 @@ func statusLine(r proto.Request, now time.Time) string {
 	s := fmt.Sprintf("%s %s %s %s jobs", r.ID, term.Clean(r.Type), r.State, jobs(r))
 	switch {
 	case r.FinishedAt != nil:
-		s += ", ended " + term.Age(now.Sub(*r.FinishedAt))
+		s += ", finished " + term.Age(now.Sub(*r.FinishedAt))
 	case r.StartedAt != nil:
 		s += ", started " + term.Age(now.Sub(*r.StartedAt))
 	default:

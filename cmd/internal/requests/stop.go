@@ -13,10 +13,9 @@ import (
 func stopVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   "stop ID",
-		Short: "Stop a request: nothing new starts, what runs is told to stop",
-		Long: `Stops a request: nothing new starts, and what runs is told to stop. The request
-then ends as STOPPED, which may take as long as its jobs need. A stop is never
-taken back.`,
+		Short: "Stop a request: no job starts any more, running jobs are told to stop",
+		Long: `Stops a request: no job starts any more, and running jobs are told to stop. Once they
+have ended, the request is STOPPED. A stop cannot be undone.`,
 		Example: "  treadle stop d3k1b2v0s5mg00a1b2c0",
 		Args:    verb.Takes(1, 1, "the ID of the request"),
 	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {

@@ -10,18 +10,19 @@ import (
 	"github.com/treadle-run/treadle/request-manager/client"
 )
 
-// waitFor shows the request until it ends, and returns its result as exit code. The
-// request outlives Ctrl-C.
+// waitFor shows progress of the request until it ends, and returns its result as exit
+// code. Ctrl-C ends the waiting, not the request.
 func waitFor(ctx context.Context, out *term.Out, api *client.Client, id string) error {
 	err := showToEnd(ctx, out, api, id)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		out.Say("treadle: no longer waiting; request %s goes on: treadle watch %s shows it, treadle stop %s ends it", id, id, id)
+		out.Say("treadle: no longer waiting, but request %[1]s keeps running; watch it with treadle watch %[1]s, stop it with treadle stop %[1]s", id)
 		return verb.Exit(verb.ExitInterrupted)
 	}
 	return err
 }
 
-// showToEnd shows the request until it ends, and returns its result as exit code.
+// showToEnd shows progress of the request until it ends, and returns its result as
+// exit code.
 func showToEnd(ctx context.Context, out *term.Out, api *client.Client, id string) error {
 	show := out.Progress()
 	show.Note("%s", term.Clean(id))

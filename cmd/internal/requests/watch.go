@@ -13,8 +13,8 @@ import (
 func watchVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   "watch ID",
-		Short: "Show how a request runs until it ends",
-		Long: `Shows how a request runs until it ends, as start --wait does. The exit code is the
+		Short: "Watch a request until it ends",
+		Long: `Shows the progress of a request until it ends, like start --wait. The exit code is the
 result: 0 COMPLETE, 1 FAIL or STOPPED. Ctrl-C ends the watching, not the request.`,
 		Example: "  treadle watch d3k1b2v0s5mg00a1b2c0",
 		Args:    verb.Takes(1, 1, "the ID of the request"),

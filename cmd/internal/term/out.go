@@ -13,7 +13,7 @@ const (
 	JSON = "json"
 )
 
-// Out is where a verb prints to. Format is set once the flags are read.
+// Out is where a verb prints to. Format is set when the flags are read.
 type Out struct {
 	Stdout, Stderr io.Writer
 	Now            func() time.Time
@@ -23,7 +23,7 @@ type Out struct {
 // JSON reports whether results are printed as JSON.
 func (o *Out) JSON() bool { return o.Format == JSON }
 
-// Show prints a result: x as JSON, or what text prints.
+// Show prints a result: x as JSON, or else what the function text prints.
 func (o *Out) Show(x any, text func() error) error {
 	if o.JSON() {
 		return o.PrintJSON(x)
@@ -47,6 +47,6 @@ func (o *Out) Printf(format string, args ...any) error {
 
 // Say prints a line for the user that is no result, on stderr.
 func (o *Out) Say(format string, args ...any) {
-	// If stderr is gone there is nowhere left to say so.
+	// If stderr is gone, there is no place to report that.
 	_, _ = fmt.Fprintf(o.Stderr, format+"\n", args...)
 }

@@ -43,8 +43,7 @@ const (
 	clearLine    = "\r\x1b[2K"
 )
 
-// Show replaces the line. Errors in writing are left alone here: waiting goes on
-// for the exit code.
+// Show replaces the line. Errors of writing are ignored: the exit code still counts.
 func (p *Progress) Show(line string) {
 	if line == p.last {
 		return

@@ -9,9 +9,9 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// Clean makes s safe for one line of a terminal: what jobs and users write may
-// have line ends, escape sequences, and characters that nobody sees or that turn
-// the direction of what follows.
+// Clean makes s safe for one line of a terminal: text of jobs and users may have line
+// ends, escape sequences, and characters that are invisible or change the direction of
+// the text that follows.
 func Clean(s string) string {
 	if strings.IndexFunc(s, isUnsafe) < 0 {
 		return s

@@ -8,7 +8,7 @@ import (
 // TimeLayout is how times are printed, in the local zone.
 const TimeLayout = "2006-01-02 15:04:05"
 
-// When writes a time in the local zone with its age, or how far off it is.
+// When writes a time in the local zone, and how long ago or how far ahead it is.
 func (o *Out) When(t time.Time) string {
 	if t.IsZero() {
 		return Dash
@@ -24,7 +24,7 @@ func (o *Out) WhenPtr(t *time.Time) string {
 	return o.When(*t)
 }
 
-// Age writes how long ago something was, or how far off it is.
+// Age writes how long ago something was, or how far ahead it is.
 func Age(d time.Duration) string {
 	switch {
 	case d < -5*time.Second:
@@ -48,7 +48,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// Length writes how long something took, with no more digits than are read.
+// Length writes how long something took, rounded.
 func Length(d time.Duration) string {
 	switch {
 	case d < 0:

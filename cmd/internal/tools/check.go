@@ -13,21 +13,21 @@ import (
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
-// CheckVerb holds the database against what must always be so.
+// CheckVerb checks that the database is consistent.
 func CheckVerb(env verb.Environment, out *term.Out) *cobra.Command {
 	var path string
 	var all bool
 	since := 24 * time.Hour
 	c := verb.ConfigFlag(&cobra.Command{
 		Use:   "check",
-		Short: "Look for what must never be so in the database; exits 1 if there is something",
-		Long: `check holds the database against what must always be so: nothing is RUNNING without a
-runner, no job ran again after it completed, what has ended says when, and so on. It looks
-at all requests that have not ended and at those that ended lately.
+		Short: "Check that the database is consistent; exits 1 if it is not",
+		Long: `Checks that the database is consistent: no request is RUNNING without a runner, no job
+ran again after it completed, each finished request has a finish time, and so on. It
+checks all unfinished requests, and those that finished recently.
 
-It only reads, in small steps by index, and can run beside everything else. It exits 1 if
-it finds something, and 3 if the database cannot be reached. Right after an outage, wait
-until the Request Managers have had twice their lease to see to it.`,
+It only reads, in small steps by index, and can run at any time. The exit code is 1 if
+there are findings, and 3 if the database is unavailable. After an outage, wait for twice
+the lease, so that the Request Managers have recovered what was running.`,
 		Example: `  treadle check --config request-manager.yaml
   treadle check --config request-manager.yaml --all --output json`,
 		Args: verb.NoArgs,
@@ -35,7 +35,7 @@ until the Request Managers have had twice their lease to see to it.`,
 			if all {
 				since = 0
 			} else if since <= 0 {
-				return verb.Usagef("--since: must be more than 0; --all looks at all")
+				return verb.Usagef("--since must be more than 0; use --all to check all requests")
 			}
 			cfg := app.Default()
 			if err := verb.LoadConfig(env, path, &cfg, app.Config.ValidateCheck); err != nil {
@@ -51,12 +51,12 @@ until the Request Managers have had twice their lease to see to it.`,
 			return checked(out, res)
 		},
 	}, &path)
-	c.Flags().DurationVar(&since, "since", since, "how long ago the oldest finished request that is looked at ended")
-	c.Flags().BoolVar(&all, "all", false, "look at all finished requests")
+	c.Flags().DurationVar(&since, "since", since, "check requests that finished within this `time`")
+	c.Flags().BoolVar(&all, "all", false, "check all finished requests")
 	return verb.OutputFlag(c, out)
 }
 
-// checked prints what was found; the exit code says whether it was something.
+// checked prints the findings; the exit code says whether there are any.
 func checked(out *term.Out, res store.CheckResult) error {
 	code := verb.ExitOK
 	if len(res.Findings) > 0 {
@@ -66,9 +66,9 @@ func checked(out *term.Out, res store.CheckResult) error {
 		return errors.Join(out.PrintJSON(res), verb.Exit(code))
 	}
 	if code == verb.ExitOK {
-		return out.Printf("%d requests looked at: nothing is wrong\n", res.Requests)
+		return out.Printf("%d requests checked: no findings\n", res.Requests)
 	}
-	t := out.Table("CHECK", "REQUEST", "WHAT")
+	t := out.Table("CHECK", "REQUEST", "FINDING")
 	for _, f := range res.Findings {
 		of := f.RequestID
 		if f.App != "" {
@@ -80,8 +80,8 @@ func checked(out *term.Out, res store.CheckResult) error {
 		return err
 	}
 	if len(res.Cut) > 0 {
-		out.Say("there is more than is shown of: %s", strings.Join(res.Cut, ", "))
+		out.Say("there are more findings than shown of: %s", strings.Join(res.Cut, ", "))
 	}
-	out.Say("%d requests looked at: %d findings", res.Requests, len(res.Findings))
+	out.Say("%d requests checked: %d findings", res.Requests, len(res.Findings))
 	return verb.Exit(code)
 }

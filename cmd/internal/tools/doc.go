@@ -1,3 +1,3 @@
-// Package tools has the verbs that need no Request Manager: they check specs and
-// show what they would run, and look after the database. A file has a verb.
+// Package tools has the verbs that need no Request Manager: they check specs, show the
+// jobs of a request, and migrate and check the database. A file has a verb.
 package tools

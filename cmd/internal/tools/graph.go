@@ -23,10 +23,10 @@ func GraphVerb(specs Specs, out *term.Out) *cobra.Command {
 	var f specsFlags
 	c := &cobra.Command{
 		Use:   "graph TYPE [arg=value ...]",
-		Short: "Show the jobs that a request would run, and in which order",
-		Long: `Builds the job chain of a request from the specs and shows it; nothing runs, and no
-Request Manager is asked. Jobs of one level may run at the same time. Job types
-are asked what they would do, as they are when a request is created.`,
+		Short: "Show which jobs a request would run, and in which order",
+		Long: `Builds the job chain of a request from the specs and shows it. Nothing runs, and no
+Request Manager is asked; only the Create method of each job is called, as it is when
+a request is created. Jobs of the same level may run in parallel.`,
 		Example: `  treadle graph deploy app=shop hosts=a,b,c
   treadle graph deploy app=shop hosts=a,b,c --specs ./specs --output json`,
 		Args: verb.Takes(1, -1, "the TYPE of the request"),
@@ -82,11 +82,10 @@ func buildChain(ctx context.Context, specs *grapher.Specs, requestType string, w
 	return jc, nil
 }
 
-// requestsShown is how many requests an error names.
+// requestsShown is how many request types an error names.
 const requestsShown = 20
 
-// requestsThere says which requests the specs have: no Request Manager can be
-// asked for those.
+// requestsThere lists the request types of the specs, for an error.
 func requestsThere(requests []proto.RequestSpec) string {
 	if len(requests) == 0 {
 		return "no sequence of the specs has request: true"
@@ -102,7 +101,7 @@ func requestsThere(requests []proto.RequestSpec) string {
 	return s
 }
 
-// hideSecrets takes everything out of the chain that may have the value of a
+// hideSecrets removes or masks everything in the chain that may contain the value of a
 // secret arg.
 func hideSecrets(jc *proto.JobChain) {
 	if len(jc.Secrets) == 0 {
@@ -140,7 +139,7 @@ func graph(out *term.Out, name string, jc *proto.JobChain) error {
 	return graphSequences(out, jc)
 }
 
-// namesInCell is how many ids one cell has.
+// namesInCell is how many ids one cell lists.
 const namesInCell = 4
 
 func after(ids []string) string {
@@ -177,7 +176,7 @@ func sequencePath(jc *proto.JobChain, id string) string {
 	return term.OrDash(strings.Join(names, " > "))
 }
 
-// graphSequences lists the sequences that have something to say.
+// graphSequences lists the sequences that have a retry, a timeout or a parallel limit.
 func graphSequences(out *term.Out, jc *proto.JobChain) error {
 	var ids []string
 	for id, s := range jc.Sequences {

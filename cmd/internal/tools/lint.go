@@ -15,10 +15,10 @@ func LintVerb(specs Specs, out *term.Out) *cobra.Command {
 	var f specsFlags
 	c := &cobra.Command{
 		Use:   "lint [DIR]",
-		Short: "Check specs: every problem with file and line",
+		Short: "Check specs; every problem is reported with file and line",
 		Long: `Checks all specs below DIR (default specs.dir of the configuration, or ./specs), as a
-Request Manager does when it starts. Exits 1 if there are errors; warnings do not
-count. Job types are those that this program knows.`,
+Request Manager does when it starts. The job types are those of this program. The exit
+code is 1 if there are errors; warnings do not count.`,
 		Example: `  treadle lint
   treadle lint specs --output json
   treadle lint specs --warn unknown-field --warn parallel-sets`,

@@ -13,13 +13,13 @@ import (
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
-// MigrateVerb migrates the database, or shows how far it is.
+// MigrateVerb migrates the database, or shows its schema version.
 func MigrateVerb(env verb.Environment, out *term.Out) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring the database to the schema of this program, or show where it is",
-		Long: `A Request Manager migrates its database when it starts; migrate does it apart, and
-shows how far the database is. Migrations only go forward.`,
+		Short: "Migrate the database to the schema of this program, or show its schema version",
+		Long: `Migrates the database without a Request Manager, which otherwise does it when it
+starts, or shows the schema version of the database. Migrations only go forward.`,
 		Example: `  treadle migrate status --config request-manager.yaml
   treadle migrate up --config request-manager.yaml`,
 		Args: verb.NoArgs,
@@ -27,13 +27,13 @@ shows how far the database is. Migrations only go forward.`,
 	}
 	c.AddCommand(
 		migrateStep(env, out, "up", "Migrate the database to the newest schema", migrateUp),
-		migrateStep(env, out, "status", "Show the schema of the database; exits 1 if it is not the newest", migrateStatus),
+		migrateStep(env, out, "status", "Show the schema version of the database; exits 1 if it is not the newest", migrateStatus),
 	)
 	return c
 }
 
-// migrateStep is one of the verbs below migrate: it does step on the database of
-// the configuration.
+// migrateStep is one of the verbs below migrate. It runs step on the database of the
+// configuration.
 func migrateStep(env verb.Environment, out *term.Out, use, short string, step func(context.Context, *term.Out, *store.Store) error) *cobra.Command {
 	var path string
 	return verb.OutputFlag(verb.ConfigFlag(&cobra.Command{
@@ -82,9 +82,9 @@ func migrationText(current, newest uint, dirty bool) string {
 	s := fmt.Sprintf("schema version %d, newest %d: ", current, newest)
 	switch {
 	case dirty:
-		return s + "a migration ended in the middle; restore the backup, then treadle migrate up"
+		return s + "a migration was interrupted; restore the backup, then run treadle migrate up"
 	case current < newest:
-		return s + "to be migrated with treadle migrate up"
+		return s + "out of date; run treadle migrate up"
 	case current > newest:
 		return s + "the database was migrated by a newer treadle"
 	}

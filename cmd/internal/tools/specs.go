@@ -13,14 +13,14 @@ import (
 	"github.com/treadle-run/treadle/request-manager/app"
 )
 
-// Specs reads specs as a Request Manager with the same configuration would.
+// Specs reads specs as a Request Manager with the same configuration does.
 type Specs struct {
 	Env verb.Environment
 	// Registry has the job types: those of this program.
 	Registry *job.Registry
 }
 
-// specsFlags say which specs a verb reads, and how strictly.
+// specsFlags are the flags of the verbs that read specs.
 type specsFlags struct {
 	config string
 	dir    string
@@ -29,7 +29,7 @@ type specsFlags struct {
 
 func (f *specsFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.config, "config", "", "configuration `file` of the Request Manager, for specs.dir, specs.warn and limits")
-	c.Flags().StringArrayVar(&f.warn, "warn", nil, "a `check` that only warns: unknown-field or parallel-sets; may be repeated")
+	c.Flags().StringArrayVar(&f.warn, "warn", nil, "report this `check` as a warning: unknown-field or parallel-sets; may be repeated")
 }
 
 func (s Specs) load(f specsFlags) (*grapher.Specs, grapher.Problems, error) {
@@ -51,7 +51,7 @@ func (s Specs) load(f specsFlags) (*grapher.Specs, grapher.Problems, error) {
 	return specs, problems, nil
 }
 
-// errSpecs is said after problems have been printed.
+// errSpecs is the error after the problems of the specs have been printed.
 var errSpecs = errors.New("the specs have errors")
 
 // App reads one app out of a directory of specs. If no app can be read there, it
@@ -75,7 +75,7 @@ func (s Specs) App(out *term.Out, dir, name string) (proto.App, error) {
 		names[i] = a.Name
 	}
 	if near := verb.Nearest(name, names); near != "" {
-		return proto.App{}, verb.Usagef("there is no app %q in %s, did you mean %s?", name, dir, near)
+		return proto.App{}, verb.Usagef("unknown app %q in %s, did you mean %s?", name, dir, near)
 	}
-	return proto.App{}, verb.Usagef("there is no app %q in %s", name, dir)
+	return proto.App{}, verb.Usagef("unknown app %q in %s", name, dir)
 }

@@ -19,13 +19,13 @@ func (e Environment) Get(name string) string {
 
 // ConfigFlag adds --config to a verb that uses the configuration of a service.
 func ConfigFlag(c *cobra.Command, path *string) *cobra.Command {
-	c.Flags().StringVar(path, "config", "", "configuration `file` (default $TREADLE_CONFIG, or none: defaults and environment)")
+	c.Flags().StringVar(path, "config", "", "configuration `file` (default $TREADLE_CONFIG; without one, defaults and environment variables)")
 	return c
 }
 
-// LoadConfig reads the configuration of a service, and checks it with validate
-// unless that is nil. path is the value of --config; without one $TREADLE_CONFIG
-// counts. Bad configuration is bad input: nothing has been tried yet.
+// LoadConfig reads the configuration of a service into c, and checks it with validate
+// unless that is nil. path is the value of --config, "" for $TREADLE_CONFIG. An error is
+// one of bad input.
 func LoadConfig[C any](env Environment, path string, c *C, validate func(C) error) error {
 	if path == "" {
 		path = env.Get("TREADLE_CONFIG")

@@ -1,6 +1,5 @@
-// Package verb has what verbs share: how they end and with which exit code, how
-// they read the environment, times and configuration, and how they reach the
-// Request Manager.
+// Package verb has what verbs share: exit codes and errors, reading of arguments,
+// environment and configuration, and the client of the Request Manager.
 //
 // A verb is a function that gets what it uses (a Manager, an Out, streams) and
 // returns its cobra command. The package knows no verb.

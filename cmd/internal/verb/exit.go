@@ -7,7 +7,7 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// The exit codes; the help of the program tells users.
+// The exit codes, as the help of the program lists them.
 const (
 	ExitOK          = 0
 	ExitFailed      = 1
@@ -16,8 +16,8 @@ const (
 	ExitInterrupted = 130
 )
 
-// ExitError ends the program with a code of its own. Without Err, all there is
-// to say has been said.
+// ExitError ends the program with the exit code Code. Without Err, nothing more is
+// printed.
 type ExitError struct {
 	Code int
 	Err  error
@@ -32,12 +32,12 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Usagef returns an error of the user's: bad input.
+// Usagef returns an error for bad input.
 func Usagef(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }
 
-// Exit ends the program with the code, without a message.
+// Exit returns an error that ends the program with the code and prints nothing.
 func Exit(code int) error {
 	if code == ExitOK {
 		return nil
@@ -68,8 +68,8 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// Message is what a user reads about err: of a proto.Error what is meant for
-// users, and what to do.
+// Message is what a user reads about err. Of a proto.Error it is the message for users,
+// and what to do.
 func Message(err error) string {
 	e, ok := errors.AsType[*proto.Error](err)
 	if !ok {

@@ -17,21 +17,24 @@ import (
 // NoArgs is the check of a verb that takes no arguments.
 var NoArgs = Takes(0, 0, "")
 
-// Takes returns a check for the number of arguments of a verb, named as the help
-// names them. A limit below 0 is none.
+// Takes returns a check for the number of arguments of a verb; names is what an error
+// calls them. A limit below 0 is no limit.
 func Takes(least, limit int, names string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < least {
 			return Usagef("missing argument: %s", names)
 		}
 		if limit >= 0 && len(args) > limit {
-			return Usagef("too many arguments, expected %s", term.OrDash(names))
+			if names == "" {
+				names = "none"
+			}
+			return Usagef("too many arguments, expected %s", names)
 		}
 		return nil
 	}
 }
 
-// Nearest returns the name that was probably meant, "" if none is near.
+// Nearest returns the one of names that was probably meant by name, "" for none.
 func Nearest(name string, names []string) string {
 	best, distance := "", min(4, (len(name)+2)/2)
 	for _, n := range names {
@@ -42,8 +45,8 @@ func Nearest(name string, names []string) string {
 	return best
 }
 
-// Time reads the value of a flag that is a point in time, or an age: how long
-// before now. "" is no time.
+// Time reads the value of a flag: a point in time, or an age, which counts back from
+// now. "" is the zero time.
 func Time(now time.Time, flag, s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -62,7 +65,7 @@ func Time(now time.Time, flag, s string) (time.Time, error) {
 	return time.Time{}, Usagef("%s: %q is neither a time such as 2026-03-01T12:00:00Z nor an age such as 2h or 7d", flag, s)
 }
 
-// Range reads --since and --until.
+// Range reads the values of --since and --until.
 func Range(now time.Time, since, until string) (from, to time.Time, err error) {
 	if from, err = Time(now, "--since", since); err != nil {
 		return from, to, err

@@ -43,11 +43,11 @@ func (m *Manager) Verb(c *cobra.Command, ask Ask) *cobra.Command {
 
 // Flags adds --addr and --output to a verb that may ask the Request Manager with Do.
 func (m *Manager) Flags(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVar(&m.addr, "addr", "", "base URL of the Request Manager (default $TREADLE_ADDR, or "+DefaultAddr+")")
+	c.Flags().StringVar(&m.addr, "addr", "", "base `URL` of the Request Manager (default $TREADLE_ADDR, or "+DefaultAddr+")")
 	return OutputFlag(c, m.out)
 }
 
-// Do runs ask with a client of the Request Manager, which lives as long as ask runs.
+// Do runs ask with a client of the Request Manager, and then closes the client.
 func (m *Manager) Do(ask func(*client.Client) error) error {
 	api, err := m.Client(m.addr)
 	if err != nil {
@@ -96,9 +96,9 @@ func (m *Manager) baseURL(addr string) (string, error) {
 	return strings.TrimRight(addr, "/"), nil
 }
 
-// clusterSecret returns what proves to the Request Manager at addr that this user
-// operates it, or "": what the environment says, or the secret that the services of
-// this user on this machine share, which leaves it for no other machine.
+// clusterSecret returns the secret that proves to the Request Manager at addr that this
+// user operates it, "" for none. It is that of the environment, else the one that the
+// services of this user on this machine share; the latter is sent to loopback only.
 func (m *Manager) clusterSecret(addr string) (config.Secret, error) {
 	c := config.Cluster{Secret: config.Secret(m.env.Get("TREADLE_CLUSTER_SECRET")), SecretFile: m.env.Get("TREADLE_CLUSTER_SECRET_FILE")}
 	if !c.Set() && !config.IsLoopbackURL(addr) {

@@ -8,7 +8,7 @@ import (
 
 // OutputFlag adds --output to a verb that has a result to print.
 func OutputFlag(c *cobra.Command, out *term.Out) *cobra.Command {
-	c.Flags().StringVar(&out.Format, "output", term.Text, "text or json; json is the object of the API")
+	c.Flags().StringVar(&out.Format, "output", term.Text, "output `format`: text, or json for the objects of the API")
 	inner := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if out.Format != term.Text && out.Format != term.JSON {

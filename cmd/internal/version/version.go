@@ -7,16 +7,16 @@ import (
 	"runtime/debug"
 )
 
-// What a release sets with -ldflags "-X .../cmd/internal/version.tag=v1.2.3 ...".
-// Without them it is what Go itself noted when it built the program.
+// A release sets these with -ldflags "-X .../cmd/internal/version.tag=v1.2.3 ...".
+// Otherwise the version is the one that Go recorded when it built the program.
 var (
 	tag    string // such as v1.2.3
 	commit string // of that tag
 	date   string // of the commit, RFC 3339
 )
 
-// Info is a version of Treadle. Commit and Date are "" where nobody noted them, as in
-// a user's program that imports Treadle.
+// Info is a version of Treadle. Commit and Date are "" where they are unknown, as in a
+// user's program that imports Treadle.
 type Info struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`
@@ -39,7 +39,7 @@ func Get() Info {
 
 const modulePath = "github.com/treadle-run/treadle"
 
-// of is what Go noted about a program, nil for nothing.
+// of is the version that Go recorded; build may be nil.
 func of(build *debug.BuildInfo) Info {
 	i := Info{Version: "unknown", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	if build == nil {

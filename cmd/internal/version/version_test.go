@@ -22,7 +22,7 @@ func TestVersionOfABuild(t *testing.T) {
 			"treadle v1.2.3+dirty (commit 0123456789ab of 2026-03-01T12:00:00Z, modified, " + end},
 		"a user's program": {&debug.BuildInfo{Main: debug.Module{Path: "example.com/mine", Version: "v9"}, Settings: commit,
 			Deps: []*debug.Module{{Path: "example.com/other", Version: "v7"}, {Path: modulePath, Version: "v1.2.3"}}}, "treadle v1.2.3 (" + end},
-		"no notes": {nil, "treadle unknown (" + end},
+		"nothing recorded": {nil, "treadle unknown (" + end},
 	} {
 		if got := of(tt.build).String(); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
@@ -30,7 +30,7 @@ func TestVersionOfABuild(t *testing.T) {
 	}
 }
 
-// A release sets its version; what Go noted about the commit is of no account then.
+// A release sets its version; what Go recorded about the commit does not count then.
 func TestVersionOfARelease(t *testing.T) {
 	tag, commit, date = "v1.2.3", "fedcba9876543210", "2026-03-02T12:00:00Z"
 	t.Cleanup(func() { tag, commit, date = "", "", "" })
