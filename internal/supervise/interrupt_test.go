@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -133,6 +134,25 @@ func TestASupervisorThatIsKilledIsReplaced(t *testing.T) {
 				t.Errorf("after that: %+v", out)
 			}
 		})
+	}
+}
+
+// A command may kill the supervisor before that could tell its runner which process
+// it had started.
+func TestASupervisorThatIsKilledAtOnceLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := supervised(t)
+	for range 5 { // each costs a supervisor
+		mark := newMark()
+		c := command("sleep 600 & kill -9 $PPID; sleep 600", mark)
+		c.Lock = mark
+		p, err := s.Start(t.Context(), c)
+		if err == nil {
+			p.Wait(t.Context(), noGrace)
+		} else if !errors.Is(err, ErrInterrupted) {
+			t.Fatal(err)
+		}
+		wantGone(t, mark, soon())
 	}
 }
 

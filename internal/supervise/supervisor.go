@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -220,12 +221,15 @@ func (s *Supervisor) try(ctx context.Context, c *Command, r *startRequest) (*Pro
 		r.Lock = locked.path
 	}
 	p, err := l.start(s.leasedUntil(), r, c, locked)
-	if err == nil {
+	switch {
+	case err == nil:
 		locked.close() // the supervisor and the command have it
-	} else if !errors.Is(err, ErrInterrupted) {
-		locked.release()
-	} else {
+	case errors.Is(err, ErrInterrupted):
+		// The supervisor is gone, and never told which process it had started.
+		locked.endHolders(os.Getpid())
 		locked.close()
+	default:
+		locked.release()
 	}
 	return p, err
 }
