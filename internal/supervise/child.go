@@ -7,15 +7,18 @@ import (
 	"time"
 )
 
-// leftoverGrace is how long processes that a command left behind have between
-// SIGTERM and SIGKILL.
-const leftoverGrace = time.Second
-
 // child is a command that is a child of this process, with all of its group.
 type child struct {
 	cmd  *exec.Cmd
 	pgid int
 	told chan struct{}
+	// lock is the file that the command and what it starts have; nil if it has none.
+	lock *lock
+	// reaper is the process that what the command leaves behind becomes a child of, and
+	// isCommand tells the other commands among its children; 0 and nil if there is none.
+	reaper    int
+	isCommand func(pid int) bool
+	known     map[int]string // processes that were told to end, and when they started: see hold
 
 	mu       sync.Mutex
 	deadline time.Time // for SIGKILL; zero before it is told to end
@@ -26,7 +29,7 @@ type child struct {
 // newChild takes over a command that has just been started in a session of its
 // own.
 func newChild(cmd *exec.Cmd) *child {
-	return &child{cmd: cmd, pgid: cmd.Process.Pid, told: make(chan struct{}, 1)}
+	return &child{cmd: cmd, pgid: cmd.Process.Pid, told: make(chan struct{}, 1), known: map[int]string{}}
 }
 
 // end tells the group to end within the grace. It does not wait. Of several
@@ -74,12 +77,12 @@ func (c *child) run() Outcome {
 			out.Stopped = true
 		}
 	}
-	if out.Stopped || groupLives(c.pgid) {
-		if !out.Stopped {
-			c.end(leftoverGrace, false)
-		}
-		terminate(c.pgid)
+	switch {
+	case out.Stopped:
+		c.terminate()
 		c.finish(exited)
+	case c.anyLeft():
+		out.Leftovers = c.endLeftovers()
 	}
 	out.Interrupted = out.Stopped && c.wasInterrupted()
 	out.Status, _ = c.cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -106,11 +109,11 @@ func (c *child) finish(exited <-chan struct{}) {
 			kill.Reset(c.left())
 			continue
 		case <-kill.C:
-			killGroup(c.pgid)
+			c.kill()
 			<-exited
 			return
 		}
-		if check != nil && group.gone() {
+		if check != nil && group.gone() && len(c.living()) == 0 {
 			return
 		}
 	}

@@ -45,6 +45,9 @@ type Outcome struct {
 	// since the right to run had ended or the supervisor itself was gone. Of the
 	// Status nothing is known then.
 	Interrupted bool
+	// Leftovers names processes that a command which ended by itself left behind, and
+	// that were ended: the first of them.
+	Leftovers []string
 }
 
 // Process is a command that was started. Wait must be called, once.

@@ -69,7 +69,7 @@ func TestWhatStaysOnPurposeHoldsNoLock(t *testing.T) {
 	t.Parallel()
 	s := supervised(t)
 	mark, up := newMark(), filepath.Join(t.TempDir(), "up")
-	c := command(`setsid sh -c 'echo up >`+up+`; exec sleep 600' >/dev/null 2>&1 </dev/null & until [ -e `+up+` ]; do sleep 0.01; done`, mark)
+	c := command(`setsid sh -c 'echo up >`+up+`; exec sleep 600' >/dev/null 2>&1 </dev/null 9>&- & until [ -e `+up+` ]; do sleep 0.01; done`, mark)
 	c.Lock = mark
 	output(t, s, c)
 	left := marked(mark)

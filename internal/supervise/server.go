@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -43,6 +44,9 @@ func Main() {
 
 func serve() error {
 	ignoreSignals()
+	if err := becomeReaper(); err != nil {
+		fmt.Fprintln(os.Stderr, "treadle supervisor: processes that leave the group of their command are not found:", err)
+	}
 	syscall.CloseOnExec(socketFD)
 	syscall.CloseOnExec(seatFD) // commands must not have it
 	w, err := newWire(os.NewFile(socketFD, "runner"), 0)
@@ -54,7 +58,10 @@ func serve() error {
 		wire: w, runner: os.Getppid(),
 		requests: make(chan incoming), lost: make(chan struct{}),
 		children: map[uint64]*child{}, gone: make(chan uint64),
+		died: make(chan os.Signal, 1),
 	}
+	signal.Notify(s.died, syscall.SIGCHLD)
+	defer signal.Stop(s.died)
 	if err := w.send(reply{}); err != nil {
 		return err
 	}
@@ -83,7 +90,9 @@ type server struct {
 	lost     chan struct{} // closed when the runner is gone
 	until    instant
 	children map[uint64]*child
-	gone     chan uint64 // commands that have ended
+	gone     chan uint64    // commands that have ended
+	died     chan os.Signal // a child has
+	commands sync.Map       // process ids of the children that are commands
 }
 
 // incoming is a request with the files that came along.
@@ -131,7 +140,10 @@ func (s *server) loop() {
 		case r := <-s.requests:
 			s.handle(r)
 		case id := <-s.gone:
+			s.commands.Delete(s.children[id].pgid)
 			delete(s.children, id)
+		case <-s.died:
+			reap(s.isCommand)
 		case <-nap.C:
 		case <-lost:
 			lost, s.until = nil, 0
@@ -185,9 +197,17 @@ func (s *server) start(r incoming) {
 		go s.reply(reply{ID: r.ID, Failed: newStartError(err)})
 		return
 	}
+	s.commands.Store(cmd.Process.Pid, true)
 	c := newChild(cmd)
+	c.lock, c.reaper, c.isCommand = locked, os.Getpid(), s.isCommand
 	s.children[r.ID] = c
 	go s.watch(r.ID, c, locked)
+}
+
+// isCommand reports whether a process is a command that has not been waited for.
+func (s *server) isCommand(pid int) bool {
+	_, ok := s.commands.Load(pid)
+	return ok
 }
 
 // watch sees a command to its end and tells the runner.

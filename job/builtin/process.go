@@ -45,6 +45,7 @@ type outcome struct {
 	stopped        bool   // it was told to stop before it ended
 	interrupted    bool   // not by its context
 	stdout, stderr []byte
+	leftovers      []string // processes that it left behind, which were ended
 }
 
 // run starts the command, and returns when it and its whole group have ended.
@@ -73,7 +74,7 @@ func (p *process) run(ctx context.Context) (outcome, error) {
 	out := outcome{
 		exit:    int64(ended.Status.ExitStatus()),
 		stopped: ended.Stopped, interrupted: ended.Interrupted,
-		stdout: stdout.end(), stderr: stderr.end(),
+		stdout: stdout.end(), stderr: stderr.end(), leftovers: ended.Leftovers,
 	}
 	if ended.Status.Signaled() {
 		out.exit = 128 + int64(ended.Status.Signal())

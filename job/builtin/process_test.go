@@ -305,7 +305,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 func TestAProcessOfAnotherSessionDoesNotHangTheJob(t *testing.T) {
 	t.Parallel()
 	const size = 60_000 // fits in the pipe: the reader may see it after the end
-	res, err := script(t, `setsid sh -c 'echo $$ >"$ready"; exec sleep 600' & head -c $size /dev/zero; read pid <"$ready"; echo $pid >&2`,
+	res, err := script(t, `setsid sh -c 'echo $$ >"$ready"; exec sleep 600' 9>&- & head -c $size /dev/zero; read pid <"$ready"; echo $pid >&2`,
 		job.Values{"ready": signalPipe(t), "size": size}, nil)
 	if err != nil {
 		t.Fatal(err)

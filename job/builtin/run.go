@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -69,7 +70,7 @@ func (p *program) run(ctx context.Context, argv []string, data job.Values) (job.
 	}
 	out, err := child.run(ctx)
 	p.pid.Store(0)
-	res := job.Result{Exit: out.exit, Stdout: out.stdout, Stderr: out.stderr}
+	res := job.Result{Exit: out.exit, Stdout: out.stdout, Stderr: withLeftovers(out.stderr, out.leftovers)}
 	switch {
 	case ctx.Err() != nil && (err != nil || out.stopped):
 		return res, stoppedError(ctx)
@@ -86,6 +87,17 @@ func (p *program) run(ctx context.Context, argv []string, data job.Values) (job.
 	}
 	res.Data, err = readOutputs(outputs)
 	return res, err
+}
+
+// withLeftovers adds a line that names the processes that a command left behind.
+func withLeftovers(stderr []byte, leftovers []string) []byte {
+	if len(leftovers) == 0 {
+		return stderr
+	}
+	if n := len(stderr); n > 0 && stderr[n-1] != '\n' {
+		stderr = append(stderr, '\n')
+	}
+	return fmt.Appendf(stderr, "[treadle: the command ended and left processes behind, which were ended: %s]\n", strings.Join(leftovers, ", "))
 }
 
 // Status says which process runs, for who looks for it on the host.
