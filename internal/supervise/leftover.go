@@ -46,7 +46,8 @@ func (c *child) settle() []member {
 			holders = holders || m.holds
 		}
 		waited := time.Since(begin)
-		if len(left) == 0 || holders && waited >= letGoWait || waited >= leaveWait {
+		// One that is just being adopted shows only in its group.
+		if len(left) == 0 && !groupLives(c.pgid) || holders && waited >= letGoWait || waited >= leaveWait {
 			return left
 		}
 		<-tick.C

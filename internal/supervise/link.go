@@ -37,6 +37,7 @@ type link struct {
 // runOf is a command as its runner knows it.
 type runOf struct {
 	pid     int
+	lock    *lock      // which its processes hold; nil if there is none
 	started chan reply // an empty one: the supervisor is lost
 	ended   chan Outcome
 }
@@ -129,6 +130,9 @@ func (l *link) endRuns() {
 		}
 	}
 	for id, r := range l.runs {
+		// The supervisor may have been killed before it said which process it started, and
+		// what left the group is found by the lock alone.
+		r.lock.endHolders(os.Getpid())
 		if r.pid != 0 {
 			killGroup(r.pid)
 			r.ended <- Outcome{Stopped: true, Interrupted: true}
@@ -190,7 +194,7 @@ func (l *link) start(until instant, req *startRequest, c *Command, locked *lock)
 	if locked != nil {
 		files = append(files, locked.file)
 	}
-	run := &runOf{started: make(chan reply, 1), ended: make(chan Outcome, 1)}
+	run := &runOf{lock: locked, started: make(chan reply, 1), ended: make(chan Outcome, 1)}
 	l.mu.Lock()
 	id := l.nextID
 	l.nextID++
