@@ -25,7 +25,7 @@ type member struct {
 	pid   int
 	name  string
 	start string // when it started
-	holds bool // it has the file of the lock
+	holds bool   // it has the file of the lock
 }
 
 func (m member) String() string { return fmt.Sprintf("%s (process %d)", m.name, m.pid) }
