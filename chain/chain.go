@@ -112,9 +112,6 @@ func (c *Chain) Running() []string {
 	return ids
 }
 
-// Idle reports whether no job runs.
-func (c *Chain) Idle() bool { return len(c.running) == 0 }
-
 // Done returns the final state of the chain once it has ended. A stopped chain
 // ends STOPPED as soon as it is idle, whatever its jobs did. A suspended one has
 // ended only if nothing was left to do; else its Suspended is to be handed over.

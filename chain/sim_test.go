@@ -292,7 +292,7 @@ func (s *sim) stop() {
 			s.t.Fatalf("%d jobs start after Stop", n)
 		}
 		state, done := s.c.Done()
-		if done != s.c.Idle() || done && state != proto.StateStopped {
+		if done != (len(s.c.Running()) == 0) || done && state != proto.StateStopped {
 			s.t.Fatalf("Done after Stop is %s %v", state, done)
 		}
 		if done {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// EnvPrefix is what the names of all environment variables of keys start with.
-const EnvPrefix = "TREADLE_"
+// envPrefix is what the names of all environment variables of keys start with.
+const envPrefix = "TREADLE_"
 
 // Key is one key of a configuration.
 type Key struct {
@@ -60,7 +60,7 @@ func tag(f reflect.StructField) string {
 }
 
 func envName(path string) string {
-	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
 // isSection reports whether the field has keys below it and is no key itself.

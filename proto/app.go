@@ -173,9 +173,6 @@ type Instance struct {
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// ArchivedInstance is an instance that SUCCEEDED or FAILED.
-type ArchivedInstance = Instance
-
 // Node is a member that runs the schedule engine: a Request Manager.
 type Node struct {
 	ID          string    `json:"id"`

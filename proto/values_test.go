@@ -112,3 +112,29 @@ func TestClonesShareNothing(t *testing.T) {
 		t.Error("the clone of nothing is something")
 	}
 }
+
+// FuzzValues: what is read as JSON is written as JSON that reads as the same.
+func FuzzValues(f *testing.F) {
+	for _, s := range []string{`{}`, `null`, `{"a": [1, 2.0, 1e400], "b": {"c": null}}`, `{"n": 18446744073709551615, "m": -0.0}`, `{"\u0000<&": "\ud800"}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var first, second proto.Values
+		if first.UnmarshalJSON(b) != nil {
+			return
+		}
+		written, err := first.MarshalJSON()
+		if err != nil {
+			t.Fatalf("%q is read and cannot be written: %v", b, err)
+		}
+		if err := second.UnmarshalJSON(written); err != nil {
+			t.Fatalf("%q becomes %q, which cannot be read: %v", b, written, err)
+		}
+		if first == nil {
+			first = proto.Values{} // null is written as {}
+		}
+		if d := cmp.Diff(first, second); d != "" {
+			t.Errorf("%q (-read +written and read):\n%s", b, d)
+		}
+	})
+}

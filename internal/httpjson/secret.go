@@ -9,8 +9,8 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// SecretScheme stands before the cluster secret in the Authorization header.
-const SecretScheme = "Treadle "
+// secretScheme stands before the cluster secret in the Authorization header.
+const secretScheme = "Treadle "
 
 // Secret returns middleware that answers 401 to callers that do not know the
 // secret of the cluster. Without a secret everybody passes.
@@ -19,7 +19,7 @@ func Secret(secret string) echo.MiddlewareFunc {
 		return func(next echo.HandlerFunc) echo.HandlerFunc { return next }
 	}
 	// Sums have one length, so that the time of the comparison says nothing.
-	want := sha256.Sum256([]byte(SecretScheme + secret))
+	want := sha256.Sum256([]byte(secretScheme + secret))
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			got := sha256.Sum256([]byte(c.Request().Header.Get(echo.HeaderAuthorization)))
