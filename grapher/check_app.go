@@ -31,10 +31,7 @@ var AutoArgs = []string{"conf", "instance", "periodStart", "periodEnd"}
 var autoTypes = map[string]string{"conf": "object", "instance": "string", "periodStart": "string", "periodEnd": "string"}
 
 // The most that an app may ask for.
-const (
-	maxHostName  = 255
-	maxMissedCap = 10_000
-)
+const ()
 
 // CheckApp returns what is wrong with an app; others has all other apps by name. It is
 // the same check for apps in spec files and for those that come over the API.
@@ -192,8 +189,8 @@ func (c *appCheck) missingArgs(field string, seq *Sequence) {
 func (c *appCheck) host() {
 	bad := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '/' }
 	switch host := c.app.Host; {
-	case len(host) > maxHostName:
-		c.problem("host", "app-host", "`host` may have %d bytes, %s has %d", maxHostName, quote(host), len(host))
+	case len(host) > proto.MaxHost:
+		c.problem("host", "app-host", "`host` may have %d bytes, %s has %d", proto.MaxHost, quote(host), len(host))
 	case strings.ContainsFunc(host, bad):
 		c.problem("host", "app-host", "`host` must not have spaces or slashes: %s", quote(host))
 	}
@@ -224,8 +221,8 @@ func (c *appCheck) policies() {
 	c.choice("overlap", a.Overlap, overlapChoices)
 	c.choice("gap", a.Gap, []string{calendar.GapAfter, calendar.GapSkip})
 	c.choice("fold", a.Fold, []string{calendar.FoldFirst, calendar.FoldSecond, calendar.FoldBoth})
-	if a.MissedCap > maxMissedCap {
-		c.problem("missedCap", "app-policy", "`missedCap` may be %d, not %d", maxMissedCap, a.MissedCap)
+	if a.MissedCap > proto.MaxMissedCap {
+		c.problem("missedCap", "app-policy", "`missedCap` may be %d, not %d", proto.MaxMissedCap, a.MissedCap)
 	}
 	if a.MissedCap > 0 && a.Missed != "all" && (a.Missed != "" || a.Starts == "") {
 		c.problem("missedCap", "app-policy", "`missedCap` bounds `missed: all`, and has no effect without it")

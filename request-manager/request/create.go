@@ -97,12 +97,9 @@ func (m *Manager) checkArgsSize(args proto.Values) error {
 	return nil
 }
 
-// maxHost is the most bytes of the name of a host.
-const maxHost = 255
-
 func checkHost(host string) error {
-	if len(host) > maxHost || !utf8.ValidString(host) || strings.ContainsFunc(host, unicode.IsControl) || strings.TrimSpace(host) != host {
-		return proto.Errorf(proto.CodeInvalid, "host: expected the name of a host, of at most %d bytes", maxHost)
+	if len(host) > proto.MaxHost || !utf8.ValidString(host) || strings.ContainsFunc(host, unicode.IsControl) || strings.TrimSpace(host) != host {
+		return proto.Errorf(proto.CodeInvalid, "host: expected the name of a host, of at most %d bytes", proto.MaxHost)
 	}
 	return nil
 }

@@ -23,8 +23,6 @@ const (
 const (
 	// defaultCap is how many missed or queued periods run where the app does not say.
 	defaultCap = 100
-	// maxCap bounds what apps say.
-	maxCap = 10_000
 )
 
 // Job is the compiled definition of an app. It does not change.
@@ -75,7 +73,7 @@ func (j *Job) most() int {
 	if j.App.MissedCap == 0 {
 		return defaultCap
 	}
-	return int(min(j.App.MissedCap, maxCap))
+	return int(min(j.App.MissedCap, proto.MaxMissedCap))
 }
 
 // overlap says what becomes of a period that is due while an earlier one runs.

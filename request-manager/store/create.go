@@ -159,7 +159,7 @@ func (r *NewRequest) check() error {
 	if err := checkName("type", r.Request.Type, maxType); err != nil {
 		return err
 	}
-	if err := checkName("host", r.Request.Host, maxHost); err != nil {
+	if err := checkName("host", r.Request.Host, proto.MaxHost); err != nil {
 		return err
 	}
 	for name := range r.ArgValues {

@@ -43,7 +43,7 @@ func (p *AppPut) check() error {
 	if err := checkName("app", p.App.Name, maxApp); err != nil {
 		return err
 	}
-	return checkName("host", p.App.Host, maxHost)
+	return checkName("host", p.App.Host, proto.MaxHost)
 }
 
 // putState is what a put starts from.
