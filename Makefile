@@ -19,8 +19,8 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/treadle.
-	CGO_ENABLED=0 $(GO) build -o $(BIN)/treadle ./cmd/treadle
+build: ## Build bin/treadle and bin/treadle-torture.
+	CGO_ENABLED=0 $(GO) build -o $(BIN)/ ./cmd/treadle ./cmd/treadle-torture
 
 .PHONY: run
 run: build ## Run RM, JR and SQLite in one process, with the sample requests; Ctrl-C ends it.
@@ -57,17 +57,17 @@ TORTURE_SEED ?= 1
 TORTURE_DB   ?= mariadb
 
 .PHONY: torture
-torture: need ## Kill, freeze and cut off everything under load, and check that nothing is lost or runs twice.
-	$(GO) run ./test/faults -for $(TORTURE_FOR) -seed $(TORTURE_SEED) -db $(TORTURE_DB)
+torture: need build ## Kill, freeze and cut off everything under load, and check that nothing is lost or runs twice.
+	$(BIN)/treadle-torture requests --for $(TORTURE_FOR) --seed $(TORTURE_SEED) --db $(TORTURE_DB)
 
 .PHONY: torture-galera
-torture-galera: need ## The same on a Galera cluster of three nodes.
+torture-galera: need build ## The same on a Galera cluster of three nodes.
 	@scripts/need.sh rsync rsync
-	$(GO) run ./test/faults -for $(TORTURE_FOR) -seed $(TORTURE_SEED) -db galera
+	$(BIN)/treadle-torture requests --for $(TORTURE_FOR) --seed $(TORTURE_SEED) --db galera
 
 .PHONY: torture-schedule
-torture-schedule: need ## The same for recurring work: members of the schedule engine are killed and frozen, and their database (TORTURE_DB=galera for a cluster).
-	$(GO) run ./test/schedule -for $(TORTURE_FOR) -seed $(TORTURE_SEED) -db $(TORTURE_DB)
+torture-schedule: need build ## The same for recurring work: members of the schedule engine are killed and frozen, and their database (TORTURE_DB=galera for a cluster).
+	$(BIN)/treadle-torture schedule --for $(TORTURE_FOR) --seed $(TORTURE_SEED) --db $(TORTURE_DB)
 
 .PHONY: bench
 bench: need ## Run the Go benchmarks and the load tests.

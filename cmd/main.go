@@ -152,7 +152,6 @@ func (p *program) root() *cobra.Command {
 	s := services{registry: p.registry, env: p.env, out: p.out}
 	addGroup(root, groupServe, devVerb(s, m), requestManagerVerb(s), jobRunnerVerb(s), tools.MigrateVerb(p.env, p.out), tools.CheckVerb(p.env, p.out))
 	addGroup(root, groupServe, fleet.Verbs(m)...)
-	addGroup(root, groupServe, p.tortureVerb())
 	root.AddCommand(versionVerb(p.out))
 	root.SetHelpCommand(helpVerb(root, m, p.out))
 	return root

@@ -19,7 +19,7 @@ import (
 func TestKilledDatabase(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(mariadbEnv) != "on" {
-		return // SQLite dies with the process: test/faults
+		return // SQLite dies with the process: test/torture
 	}
 	srv, err := mariadb.Start(t.Context(), mariadb.Options{})
 	must(t, err)

@@ -1,9 +1,0 @@
-//go:build !linux
-
-package torture
-
-import "syscall"
-
-func attr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true}
-}
