@@ -230,7 +230,7 @@ apps:
 		t.Errorf("%d times, want 9:\n%s", n, r.stdout)
 	}
 	for l := range strings.Lines(r.stdout) {
-		if odd := strings.Contains(l, "2026-03-08"); odd != (len(strings.Fields(l)) > 5) && !strings.HasPrefix(l, "INSTANCE") {
+		if odd := strings.Contains(l, "2026-03-08"); odd != (len(strings.Fields(l)) > 6) && !strings.HasPrefix(l, "INSTANCE") {
 			t.Errorf("only the time in the gap has a reason: %s", l)
 		}
 	}

@@ -193,10 +193,11 @@ type result struct {
 	stdout, stderr string
 }
 
-// treadle runs the program against f with nothing on stdin.
+// treadle runs the program against f with nothing on stdin, and tables as wide as they
+// want to be.
 func (f *fake) treadle(t *testing.T, args ...string) result {
 	t.Helper()
-	return f.treadleWith(t.Context(), map[string]string{"TREADLE_ADDR": f.URL, "TREADLE_USER": "ada"}, "", args...)
+	return f.treadleWith(t.Context(), map[string]string{"TREADLE_ADDR": f.URL, "TREADLE_USER": "ada", "COLUMNS": "1000"}, "", args...)
 }
 
 func (f *fake) treadleWith(ctx context.Context, env map[string]string, stdin string, args ...string) result {

@@ -63,6 +63,7 @@ type program struct {
 }
 
 func (p *program) run(ctx context.Context, args []string) int {
+	p.out.Columns = p.env.Get("COLUMNS")
 	root := p.root()
 	root.SetArgs(args)
 	root.SetIn(p.stdin)

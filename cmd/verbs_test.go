@@ -138,7 +138,7 @@ func TestExitCodesAndMessages(t *testing.T) {
 		{args: "find --arg x", code: 2, want: `treadle: --arg: expected name=value, not "x"`},
 		{args: "find --since yesterday", code: 2, want: `treadle: --since: "yesterday" is neither a time`},
 		{args: "find --limit 0 --offset 3", code: 2, want: "treadle: --offset needs a --limit"},
-		{args: "ps --output xml", code: 2, want: `treadle: --output: "xml" is neither text nor json`},
+		{args: "ps --output xml", code: 2, want: `treadle: --output: expected text, wide or json, not "xml"`},
 		{args: "ps --addr ftp://x", code: 2, want: "treadle: address of the Request Manager: expected http://host:port"},
 		{args: "ps --addr 127.0.0.1:1", code: 3, want: "treadle: cannot reach the request manager at http://127.0.0.1:1 (connection refused): start one with treadle dev, or name another with --addr"},
 		{args: "status " + other, code: 2, want: "treadle: no request with that id"},

@@ -27,7 +27,7 @@ func appVerb(m *verb.Manager, stdin io.Reader) *cobra.Command {
 		Example: `  treadle app nightly
   treadle app put nightly.yaml
   treadle app run counter --period 2011-01-02-1300-counter`,
-		Args: verb.Takes(1, 1, "the NAME of the app; treadle apps lists them"),
+		Args: verb.Takes(1, 1, nameArg),
 	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {
 		app, err := api.App(ctx, args[0])
 		if err != nil {
@@ -58,7 +58,7 @@ func showApp(out *term.Out, a proto.AppStatus) error {
 	if a.Problem != "" {
 		t.Row("problem", a.Problem)
 	}
-	t.Row("since", out.When(a.Since))
+	t.Row("since", a.Since)
 	t.Row("next", instanceLine(out, a.Next, a.Next != nil && a.Next.StartedAt == nil))
 	t.Row("last", instanceLine(out, a.Last, false))
 	return t.Flush()
@@ -113,7 +113,7 @@ func appDeleteVerb(m *verb.Manager) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete an app; a running instance still runs to its end",
-		Args:  verb.Takes(1, 1, "the NAME of the app"),
+		Args:  verb.Takes(1, 1, nameArg),
 	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {
 		if err := api.DeleteApp(ctx, args[0]); err != nil {
 			return err
@@ -130,7 +130,7 @@ func appPauseVerb(m *verb.Manager, pause bool) *cobra.Command {
 	return m.Verb(&cobra.Command{
 		Use:   use,
 		Short: short,
-		Args:  verb.Takes(1, 1, "the NAME of the app"),
+		Args:  verb.Takes(1, 1, nameArg),
 	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {
 		if err := api.PauseApp(ctx, args[0], pause); err != nil {
 			return err

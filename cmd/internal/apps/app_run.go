@@ -31,7 +31,7 @@ func appRunVerb(m *verb.Manager) *cobra.Command {
 		Long:  appRunLong,
 		Example: `  treadle app run counter --period 2011-01-02-1300-counter
   treadle app run counter --from 2011-01-01 --to 2011-02-01 --again`,
-		Args: verb.Takes(1, 1, "the NAME of the app"),
+		Args: verb.Takes(1, 1, nameArg),
 	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {
 		ask, err := runPeriods(out.Now(), r)
 		if err != nil {
@@ -83,7 +83,7 @@ func ran(out *term.Out, a proto.RunPeriodsAnswer) error {
 		if r.Made {
 			runs = "yes"
 		}
-		t.Row(r.Name, out.When(r.Start), runs, r.Why)
+		t.Row(r.Name, r.Start, runs, r.Why)
 	}
 	return t.Flush()
 }

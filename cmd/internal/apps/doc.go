@@ -18,3 +18,6 @@ func Verbs(m *verb.Manager, out *term.Out, stdin io.Reader, specApp SpecApp) []*
 		appsVerb(m), appVerb(m, stdin), periodsVerb(m), blockedVerb(m), instancesVerb(m), eventsVerb(m), scheduleVerb(m, out, specApp),
 	}
 }
+
+// nameArg is the argument that names an app.
+const nameArg = "the NAME of the app; treadle apps lists them"

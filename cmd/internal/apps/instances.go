@@ -2,7 +2,6 @@ package apps
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -17,47 +16,48 @@ import (
 
 // instancesFlags are the flags of the verb instances, as the user wrote them.
 type instancesFlags struct {
-	app, host     string
-	states        []string
-	since, until  string
-	limit, offset uint
+	app, host string
+	states    []string
+	times     verb.Range
+	page      verb.Page
 }
 
 func instancesVerb(m *verb.Manager) *cobra.Command {
 	var f instancesFlags
-	c := m.Verb(&cobra.Command{
+	c := verb.List(m, &cobra.Command{
 		Use:   "instances",
 		Short: "List instances of apps: unfinished ones first, then newest first",
 		Example: `  treadle instances --app counter
   treadle instances --state FAILED --since 1d
   treadle instances --host db1 --state RUNNING`,
 		Args: verb.NoArgs,
-	}, func(ctx context.Context, api *client.Client, out *term.Out, _ []string) error {
-		filter, err := f.filter(out.Now())
-		if err != nil {
-			return err
-		}
-		found, err := api.Instances(ctx, filter)
-		if err != nil {
-			return err
-		}
-		return out.Show(found, func() error { return instances(out, found, filter) })
+	}, verb.Listing[proto.Instance]{
+		Ask: func(ctx context.Context, api *client.Client, _ []string) ([]proto.Instance, error) {
+			filter, err := f.filter(m.Now())
+			if err != nil {
+				return nil, err
+			}
+			return api.Instances(ctx, filter)
+		},
+		None:     "no instances found",
+		Header:   []string{"INSTANCE", "STATE", "RUN", "HOST", "DUE", "STARTED", "FINISHED", "REQUEST", "REASON"},
+		Optional: []string{"RUN", "DUE", "STARTED", "HOST"},
+		Row: func(in proto.Instance) []any {
+			return []any{in.Name, in.State.String(), in.Run, term.OrDash(in.Host), in.Due, in.StartedAt, in.FinishedAt,
+				term.OrDash(in.RequestID), term.OrDash(term.Short(in.Reason, 120))}
+		},
+		Page: &f.page,
 	})
 	c.Flags().StringVar(&f.app, "app", "", "only instances of this `app`")
 	c.Flags().StringVar(&f.host, "host", "", "only instances on this `host`")
 	c.Flags().StringArrayVar(&f.states, "state", nil, "only instances in this `state`, such as FAILED; may be repeated")
-	c.Flags().StringVar(&f.since, "since", "", "only periods that start at or after this `time`")
-	c.Flags().StringVar(&f.until, "until", "", "only periods that start before this `time`")
-	c.Flags().UintVar(&f.limit, "limit", 50, "list at most this `number` of instances")
-	c.Flags().UintVar(&f.offset, "offset", 0, "skip this `number` of instances at the start")
+	f.times.Flags(c, "only periods that start at or after this `time`", "only periods that start before this `time`")
+	f.page.Flags(c, "instances", "")
 	return c
 }
 
-func (f instancesFlags) filter(now time.Time) (proto.InstanceFilter, error) {
-	filter := proto.InstanceFilter{App: f.app, Host: f.host, Limit: f.limit, Offset: f.offset}
-	if f.offset > 0 && f.limit == 0 {
-		return filter, verb.Usagef("--offset needs a --limit")
-	}
+func (f *instancesFlags) filter(now time.Time) (filter proto.InstanceFilter, err error) {
+	filter = proto.InstanceFilter{App: f.app, Host: f.host, Limit: f.page.Limit, Offset: f.page.Offset}
 	for _, name := range f.states {
 		var s proto.InstanceState
 		if err := s.UnmarshalJSON([]byte(strconv.Quote(strings.ToUpper(name)))); err != nil {
@@ -65,26 +65,6 @@ func (f instancesFlags) filter(now time.Time) (proto.InstanceFilter, error) {
 		}
 		filter.States = append(filter.States, s)
 	}
-	var err error
-	filter.Since, filter.Until, err = verb.Range(now, f.since, f.until)
+	filter.Since, filter.Until, err = f.times.Times(now)
 	return filter, err
-}
-
-func instances(out *term.Out, list []proto.Instance, f proto.InstanceFilter) error {
-	if len(list) == 0 {
-		out.Say("no instances found")
-		return nil
-	}
-	t := out.Table("INSTANCE", "STATE", "RUN", "HOST", "DUE", "STARTED", "FINISHED", "REQUEST", "REASON")
-	for _, in := range list {
-		t.Row(in.Name, in.State.String(), fmt.Sprint(in.Run), term.OrDash(in.Host), out.When(in.Due), out.WhenPtr(in.StartedAt),
-			out.WhenPtr(in.FinishedAt), term.OrDash(in.RequestID), term.OrDash(term.Short(in.Reason, 120)))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if f.Limit > 0 && uint(len(list)) == f.Limit {
-		out.Say("there may be more: --offset %d", f.Offset+f.Limit)
-	}
-	return nil
 }

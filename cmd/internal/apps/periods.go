@@ -14,46 +14,36 @@ import (
 )
 
 func periodsVerb(m *verb.Manager) *cobra.Command {
-	var since, until string
+	var r verb.Range
 	var limit uint
-	c := m.Verb(&cobra.Command{
+	c := verb.List(m, &cobra.Command{
 		Use:   "periods NAME",
 		Short: "List the periods of an app, newest first: what ran, was late or was skipped, and why",
 		Example: `  treadle periods counter
   treadle periods counter --since 7d --limit 0`,
-		Args: verb.Takes(1, 1, "the NAME of the app; treadle apps lists them"),
-	}, func(ctx context.Context, api *client.Client, out *term.Out, args []string) error {
-		from, to, err := verb.Range(out.Now(), since, until)
-		if err != nil {
-			return err
-		}
-		list, err := api.Periods(ctx, args[0], from, to, limit)
-		if err != nil {
-			return err
-		}
-		return out.Show(list, func() error { return periods(out, list) })
+		Args: verb.Takes(1, 1, nameArg),
+	}, verb.Listing[proto.Period]{
+		Ask: func(ctx context.Context, api *client.Client, args []string) ([]proto.Period, error) {
+			since, until, err := r.Times(m.Now())
+			if err != nil {
+				return nil, err
+			}
+			return api.Periods(ctx, args[0], since, until, limit)
+		},
+		None:     "no periods found",
+		Header:   []string{"PERIOD", "STATE", "DUE", "STARTED", "FINISHED", "RUN", "REQUEST", "WHY"},
+		Optional: []string{"RUN", "DUE", "STARTED"},
+		Row: func(x proto.Period) []any {
+			state := string(x.State)
+			if x.Late {
+				state += ", late"
+			}
+			return []any{x.Name, state, x.Due, x.StartedAt, x.FinishedAt, x.Run, term.OrDash(x.RequestID), term.OrDash(periodWhy(x))}
+		},
 	})
-	c.Flags().StringVar(&since, "since", "", "only periods that start at or after this `time`")
-	c.Flags().StringVar(&until, "until", "", "only periods that start before this `time`")
+	r.Flags(c, "only periods that start at or after this `time`", "only periods that start before this `time`")
 	c.Flags().UintVar(&limit, "limit", 50, "list at most this `number` of periods")
 	return c
-}
-
-func periods(out *term.Out, list []proto.Period) error {
-	if len(list) == 0 {
-		out.Say("no periods found")
-		return nil
-	}
-	t := out.Table("PERIOD", "STATE", "DUE", "STARTED", "FINISHED", "RUN", "REQUEST", "WHY")
-	for _, x := range list {
-		state := string(x.State)
-		if x.Late {
-			state += ", late"
-		}
-		t.Row(x.Name, state, out.When(x.Due), out.WhenPtr(x.StartedAt), out.WhenPtr(x.FinishedAt), fmt.Sprint(x.Run),
-			term.OrDash(x.RequestID), term.OrDash(periodWhy(x)))
-	}
-	return t.Flush()
 }
 
 // maxWhy bounds a reason in a table, in characters: it may end with a command to run.

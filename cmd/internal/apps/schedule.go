@@ -2,7 +2,6 @@ package apps
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -25,33 +24,25 @@ func scheduleVerb(m *verb.Manager, out *term.Out, specApp SpecApp) *cobra.Comman
 }
 
 func scheduleMembersVerb(m *verb.Manager) *cobra.Command {
-	return m.Verb(&cobra.Command{
+	return verb.List(m, &cobra.Command{
 		Use:   "members",
 		Short: "List the members: the Request Managers that run recurring work",
 		Args:  verb.NoArgs,
-	}, func(ctx context.Context, api *client.Client, out *term.Out, _ []string) error {
-		list, err := api.Members(ctx)
-		if err != nil {
-			return err
-		}
-		return out.Show(list, func() error { return members(out, list) })
+	}, verb.Listing[proto.Member]{
+		Ask: func(ctx context.Context, api *client.Client, _ []string) ([]proto.Member, error) {
+			return api.Members(ctx)
+		},
+		None:     "no Request Manager runs recurring work",
+		Header:   []string{"ID", "HOST", "PID", "STATE", "SHARDS", "STARTED", "LAST SEEN", "VERSION"},
+		Optional: []string{"VERSION", "PID", "HOST"},
+		Row: func(x proto.Member) []any {
+			state := "stale"
+			if x.Live {
+				state = "live"
+			}
+			return []any{x.ID, x.Host, x.PID, state, x.Shards, x.StartedAt, x.HeartbeatAt, term.OrDash(x.Version)}
+		},
 	})
-}
-
-func members(out *term.Out, list []proto.Member) error {
-	if len(list) == 0 {
-		out.Say("no Request Manager runs recurring work")
-		return nil
-	}
-	t := out.Table("ID", "HOST", "PID", "STATE", "SHARDS", "STARTED", "LAST SEEN", "VERSION")
-	for _, m := range list {
-		state := "stale"
-		if m.Live {
-			state = "live"
-		}
-		t.Row(m.ID, m.Host, fmt.Sprint(m.PID), state, fmt.Sprint(m.Shards), out.When(m.StartedAt), out.When(m.HeartbeatAt), term.OrDash(m.Version))
-	}
-	return t.Flush()
 }
 
 func scheduleShardsVerb(m *verb.Manager) *cobra.Command {

@@ -34,7 +34,7 @@ and no Request Manager is asked.`,
 		Example: `  treadle schedule next nightly
   treadle schedule next nightly --from 2027-03-01 -n 60
   treadle schedule next nightly -n 400 --specs specs`,
-		Args: verb.Takes(1, 1, "the NAME of the app; treadle apps lists them"),
+		Args: verb.Takes(1, 1, nameArg),
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.n == 0 || f.n > maxNextTimes {
 				return verb.Usagef("--number must be from 1 to %d", maxNextTimes)
@@ -88,7 +88,7 @@ func showNextTimes(out *term.Out, times []proto.NextTime) error {
 	}
 	t := out.Table("INSTANCE", "DUE", "WHY")
 	for _, x := range times {
-		t.Row(x.Name, out.When(x.Due), x.Why)
+		t.Row(x.Name, x.Due, x.Why)
 	}
 	return t.Flush()
 }

@@ -16,33 +16,25 @@ import (
 )
 
 func runnersVerb(m *verb.Manager) *cobra.Command {
-	return m.Verb(&cobra.Command{
+	return verb.List(m, &cobra.Command{
 		Use:   "runners",
 		Short: "List Job Runners",
 		Args:  verb.NoArgs,
-	}, func(ctx context.Context, api *client.Client, out *term.Out, _ []string) error {
-		list, err := api.Runners(ctx)
-		if err != nil {
-			return err
-		}
-		return out.Show(list, func() error { return runners(out, list) })
+	}, verb.Listing[proto.Runner]{
+		Ask: func(ctx context.Context, api *client.Client, _ []string) ([]proto.Runner, error) {
+			return api.Runners(ctx)
+		},
+		None:     "no Job Runner is registered; requests stay PENDING until one is",
+		Header:   []string{"URL", "HOST", "STATE", "RUNNING", "LAST SEEN", "PID", "VERSION", "ID", "LABELS"},
+		Optional: []string{"VERSION", "PID", "ID"},
+		Row: func(r proto.Runner) []any {
+			state := "up"
+			if r.Draining {
+				state = "draining"
+			}
+			return []any{r.URL, r.Host, state, load(r), r.HeartbeatAt, r.PID, term.OrDash(r.Version), r.ID, labels(r.Labels)}
+		},
 	})
-}
-
-func runners(out *term.Out, list []proto.Runner) error {
-	if len(list) == 0 {
-		out.Say("no Job Runner is registered; requests stay PENDING until one is")
-		return nil
-	}
-	t := out.Table("ID", "URL", "HOST", "PID", "RUNNING", "STATE", "LABELS", "LAST SEEN", "VERSION")
-	for _, r := range list {
-		state := "up"
-		if r.Draining {
-			state = "draining"
-		}
-		t.Row(r.ID, r.URL, r.Host, fmt.Sprint(r.PID), load(r), state, labels(r.Labels), out.When(r.HeartbeatAt), term.OrDash(r.Version))
-	}
-	return t.Flush()
 }
 
 // load is how many job chains a runner has, of how many it accepts.
@@ -58,5 +50,5 @@ func labels(m map[string]string) string {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, k+"="+m[k])
 	}
-	return term.OrDash(strings.Join(out, ","))
+	return term.OrDash(strings.Join(out, ", "))
 }

@@ -17,13 +17,13 @@ import (
 type findFlags struct {
 	requestType, user string
 	states, args      []string
-	since, until      string
-	limit, offset     uint
+	times             verb.Range
+	page              verb.Page
 }
 
 func findVerb(m *verb.Manager) *cobra.Command {
 	var f findFlags
-	c := m.Verb(&cobra.Command{
+	c := verb.List(m, &cobra.Command{
 		Use:   "find",
 		Short: "List requests, newest first",
 		Long: `Lists requests, newest first. A request must match all filters that are given; of several
@@ -34,33 +34,33 @@ age such as 90m, 2h or 7d.`,
 		Example: `  treadle find --state RUNNING --state SUSPENDED
   treadle find --type deploy --arg app=shop --since 7d`,
 		Args: verb.NoArgs,
-	}, func(ctx context.Context, api *client.Client, out *term.Out, _ []string) error {
-		filter, err := f.filter(out.Now())
-		if err != nil {
-			return err
-		}
-		list, err := api.FindRequests(ctx, filter)
-		if err != nil {
-			return err
-		}
-		return out.Show(list, func() error { return found(out, list, filter) })
+	}, verb.Listing[proto.Request]{
+		Ask: func(ctx context.Context, api *client.Client, _ []string) ([]proto.Request, error) {
+			filter, err := f.filter(m.Now())
+			if err != nil {
+				return nil, err
+			}
+			return api.FindRequests(ctx, filter)
+		},
+		None:     "no requests found",
+		Header:   []string{"ID", "TYPE", "STATE", "JOBS", "USER", "CREATED", "FINISHED"},
+		Optional: []string{"USER"},
+		Row: func(r proto.Request) []any {
+			return []any{r.ID, r.Type, r.State.String(), jobs(r), term.OrDash(r.User), r.CreatedAt, r.FinishedAt}
+		},
+		Page: &f.page,
 	})
 	c.Flags().StringVar(&f.requestType, "type", "", "only requests of this `type`")
 	c.Flags().StringVar(&f.user, "user", "", "only requests that this `user` started")
 	c.Flags().StringArrayVar(&f.states, "state", nil, "only requests in this `state`, such as RUNNING; may be repeated")
 	c.Flags().StringArrayVar(&f.args, "arg", nil, "only requests with this arg, as `name=value`; may be repeated")
-	c.Flags().StringVar(&f.since, "since", "", "only requests that finished after this `time`, or have not finished")
-	c.Flags().StringVar(&f.until, "until", "", "only requests that were created before this `time`")
-	c.Flags().UintVar(&f.limit, "limit", 50, "list at most this `number` of requests; 0 is all")
-	c.Flags().UintVar(&f.offset, "offset", 0, "skip this `number` of requests at the start")
+	f.times.Flags(c, "only requests that finished after this `time`, or have not finished", "only requests that were created before this `time`")
+	f.page.Flags(c, "requests", "; 0 is all")
 	return c
 }
 
-func (f findFlags) filter(now time.Time) (proto.RequestFilter, error) {
-	filter := proto.RequestFilter{Type: f.requestType, User: f.user, Limit: f.limit, Offset: f.offset}
-	if f.offset > 0 && f.limit == 0 {
-		return filter, verb.Usagef("--offset needs a --limit")
-	}
+func (f *findFlags) filter(now time.Time) (filter proto.RequestFilter, err error) {
+	filter = proto.RequestFilter{Type: f.requestType, User: f.user, Limit: f.page.Limit, Offset: f.page.Offset}
 	for _, name := range f.states {
 		s, err := proto.ParseState(strings.ToUpper(name))
 		if err != nil {
@@ -78,25 +78,6 @@ func (f findFlags) filter(now time.Time) (proto.RequestFilter, error) {
 		}
 		filter.Args[name] = v
 	}
-	var err error
-	filter.Since, filter.Until, err = verb.Range(now, f.since, f.until)
+	filter.Since, filter.Until, err = f.times.Times(now)
 	return filter, err
-}
-
-func found(out *term.Out, list []proto.Request, f proto.RequestFilter) error {
-	if len(list) == 0 {
-		out.Say("no requests found")
-		return nil
-	}
-	t := out.Table("ID", "TYPE", "STATE", "JOBS", "USER", "CREATED", "FINISHED")
-	for _, r := range list {
-		t.Row(r.ID, r.Type, r.State.String(), jobs(r), term.OrDash(r.User), out.When(r.CreatedAt), out.WhenPtr(r.FinishedAt))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if f.Limit > 0 && uint(len(list)) == f.Limit {
-		out.Say("there may be more: --offset %d", f.Offset+f.Limit)
-	}
-	return nil
 }

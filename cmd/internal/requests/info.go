@@ -40,9 +40,9 @@ func info(out *term.Out, r proto.Request) error {
 	}
 	t.Row("jobs", jobs(r)+" complete")
 	t.Row("user", term.OrDash(r.User))
-	t.Row("created", out.When(r.CreatedAt))
-	t.Row("started", out.WhenPtr(r.StartedAt))
-	t.Row("finished", out.WhenPtr(r.FinishedAt))
+	t.Row("created", r.CreatedAt)
+	t.Row("started", r.StartedAt)
+	t.Row("finished", r.FinishedAt)
 	if r.StartedAt != nil && r.FinishedAt != nil {
 		t.Row("took", term.Length(r.FinishedAt.Sub(*r.StartedAt)))
 	}

@@ -43,7 +43,7 @@ func logVerb(m *verb.Manager) *cobra.Command {
 func log(out *term.Out, entries []proto.JobLog, full bool) error {
 	t := out.Table("JOB", "NAME", "TRY", "STATE", "STARTED", "TOOK", "EXIT", "ERROR")
 	for _, e := range entries {
-		t.Row(e.JobID, e.Name, fmt.Sprint(e.Try), e.State.String(), time.Unix(0, e.StartedAt).Local().Format(term.TimeLayout),
+		t.Row(e.JobID, e.Name, fmt.Sprint(e.Try), e.State.String(), time.Unix(0, e.StartedAt),
 			term.Length(time.Duration(e.FinishedAt-e.StartedAt)), fmt.Sprint(e.Exit), term.OrDash(term.Short(e.Error, 60)))
 	}
 	if err := t.Flush(); err != nil {

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 )
 
 // The formats of results.
 const (
-	Text = "text"
+	Text = "text" // tables fit the terminal
+	Wide = "wide" // as text, but tables have all columns, and each row is one line
 	JSON = "json"
 )
 
@@ -17,7 +19,8 @@ const (
 type Out struct {
 	Stdout, Stderr io.Writer
 	Now            func() time.Time
-	Format         string // Text or JSON
+	Format         string // Text, Wide or JSON
+	Columns        string // the width if stdout is no terminal, as in $COLUMNS; "" is 80
 }
 
 // JSON reports whether results are printed as JSON.
@@ -49,4 +52,20 @@ func (o *Out) Printf(format string, args ...any) error {
 func (o *Out) Say(format string, args ...any) {
 	// If stderr is gone, there is no place to report that.
 	_, _ = fmt.Fprintf(o.Stderr, format+"\n", args...)
+}
+
+const defaultWidth = 80
+
+// width is how many characters a line of a table may have; 0 is no limit.
+func (o *Out) width() int {
+	if o.Format == Wide {
+		return 0
+	}
+	if tty, ok := Terminal(o.Stdout); ok {
+		return terminalWidth(tty)
+	}
+	if n, err := strconv.Atoi(o.Columns); err == nil && n > 0 {
+		return n
+	}
+	return defaultWidth
 }

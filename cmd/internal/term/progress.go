@@ -17,6 +17,14 @@ func Terminal(f any) (*os.File, bool) {
 	return file, true
 }
 
+func terminalWidth(tty *os.File) int {
+	width, _, err := term.GetSize(int(tty.Fd()))
+	if err != nil || width <= 0 {
+		return defaultWidth
+	}
+	return width
+}
+
 // Progress shows what happens while the program waits: on a terminal one line that
 // is redrawn, elsewhere a line for each change.
 type Progress struct {
@@ -38,10 +46,7 @@ func (o *Out) Progress() *Progress {
 // Redraws reports whether the line is redrawn, so that a change costs no line.
 func (p *Progress) Redraws() bool { return p.tty != nil }
 
-const (
-	defaultWidth = 80
-	clearLine    = "\r\x1b[2K"
-)
+const clearLine = "\r\x1b[2K"
 
 // Show replaces the line. Errors of writing are ignored: the exit code still counts.
 func (p *Progress) Show(line string) {
@@ -53,10 +58,7 @@ func (p *Progress) Show(line string) {
 		_, _ = fmt.Fprintln(p.w, line)
 		return
 	}
-	width, _, err := term.GetSize(int(p.tty.Fd()))
-	if err != nil || width <= 0 {
-		width = defaultWidth
-	}
+	width := terminalWidth(p.tty)
 	if r := []rune(line); len(r) >= width {
 		line = string(r[:width-1])
 	}

@@ -5,23 +5,15 @@ import (
 	"time"
 )
 
-// TimeLayout is how times are printed, in the local zone.
+// TimeLayout is how times may be written, in the local zone.
 const TimeLayout = "2006-01-02 15:04:05"
 
-// When writes a time in the local zone, and how long ago or how far ahead it is.
+// When writes a time in the local zone, with the name of the zone, and how long ago or how far ahead it is.
 func (o *Out) When(t time.Time) string {
 	if t.IsZero() {
 		return Dash
 	}
-	return fmt.Sprintf("%s (%s)", t.Local().Format(TimeLayout), Age(o.Now().Sub(t)))
-}
-
-// WhenPtr is When for a time that may be missing.
-func (o *Out) WhenPtr(t *time.Time) string {
-	if t == nil {
-		return Dash
-	}
-	return o.When(*t)
+	return fmt.Sprintf("%s (%s)", t.Local().Format(TimeLayout+" MST"), Age(o.Now().Sub(t)))
 }
 
 // Age writes how long ago something was, or how far ahead it is.

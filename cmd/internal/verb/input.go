@@ -65,15 +65,6 @@ func Time(now time.Time, flag, s string) (time.Time, error) {
 	return time.Time{}, Usagef("%s: %q is neither a time such as 2026-03-01T12:00:00Z nor an age such as 2h or 7d", flag, s)
 }
 
-// Range reads the values of --since and --until.
-func Range(now time.Time, since, until string) (from, to time.Time, err error) {
-	if from, err = Time(now, "--since", since); err != nil {
-		return from, to, err
-	}
-	to, err = Time(now, "--until", until)
-	return from, to, err
-}
-
 // ReadInput reads a file of at most limit bytes, or stdin for "-".
 func ReadInput(stdin io.Reader, path string, limit int64) ([]byte, error) {
 	in := stdin

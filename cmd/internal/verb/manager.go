@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/user"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,9 @@ type Manager struct {
 func NewManager(env Environment, out *term.Out) *Manager {
 	return &Manager{env: env, out: out}
 }
+
+// Now returns the time from which ages in flags count.
+func (m *Manager) Now() time.Time { return m.out.Now() }
 
 // Ask is what a client verb does: it asks the Request Manager and prints the answer.
 type Ask func(ctx context.Context, api *client.Client, out *term.Out, args []string) error
