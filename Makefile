@@ -11,6 +11,7 @@ DEMO     ?= hello
 
 # One version for everybody, so that a finding is the same finding everywhere.
 GOLANGCI_VERSION := 2.15.0
+NFPM_VERSION     := 2.48.0
 
 .DEFAULT_GOAL := help
 
@@ -74,6 +75,17 @@ bench: need ## Run the Go benchmarks and the load tests.
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	$(GO) run ./test/load
 
+NFPM = $$(scripts/tool.sh github.com/goreleaser/nfpm/v2/cmd/nfpm $(NFPM_VERSION) $(TOOLS))
+
+.PHONY: release
+release: ## Build archives, deb and rpm packages and checksums of this commit into dist/.
+	@nfpm=$(NFPM) && scripts/release.sh "$$nfpm" dist
+	@cat dist/SHA256SUMS
+
+.PHONY: release-check
+release-check: ## Build the release twice, in different circumstances: the checksums must be the same.
+	@nfpm=$(NFPM) && scripts/release-check.sh "$$nfpm" dist
+
 .PHONY: need
 need:
 	@scripts/need.sh mariadbd mariadb-server
@@ -86,4 +98,4 @@ need-browser:
 
 .PHONY: clean
 clean: ## Remove what was built; data of `make run` stays.
-	rm -rf $(BIN)
+	rm -rf $(BIN) dist
