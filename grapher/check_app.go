@@ -30,9 +30,6 @@ var AutoArgs = []string{"conf", "instance", "periodStart", "periodEnd"}
 // autoTypes are the types of the AutoArgs.
 var autoTypes = map[string]string{"conf": "object", "instance": "string", "periodStart": "string", "periodEnd": "string"}
 
-// The most that an app may ask for.
-const ()
-
 // CheckApp returns what is wrong with an app; others has all other apps by name. It is
 // the same check for apps in spec files and for those that come over the API.
 func (s *Specs) CheckApp(a proto.App, others map[string]proto.App) []AppProblem {

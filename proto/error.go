@@ -18,6 +18,7 @@ const (
 	CodeNotFound      Code = "not-found"     // no such thing
 	CodeMethod        Code = "method"        // the path does not have that method
 	CodeConflict      Code = "conflict"      // not in this state, or no longer yours
+	CodeTimeout       Code = "timeout"       // the call did not come in time
 	CodeTooLarge      Code = "too-large"     // over a limit
 	CodeMediaType     Code = "media-type"    // the body is not JSON
 	CodeMisdirected   Code = "misdirected"   // the Host is not a name of this service
@@ -33,6 +34,7 @@ var httpStatus = map[Code]int{
 	CodeNotFound:      http.StatusNotFound,
 	CodeMethod:        http.StatusMethodNotAllowed,
 	CodeConflict:      http.StatusConflict,
+	CodeTimeout:       http.StatusRequestTimeout,
 	CodeTooLarge:      http.StatusRequestEntityTooLarge,
 	CodeMediaType:     http.StatusUnsupportedMediaType,
 	CodeMisdirected:   http.StatusMisdirectedRequest,

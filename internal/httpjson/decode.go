@@ -14,6 +14,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/treadle-run/treadle/internal/httpserve"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -123,10 +124,11 @@ func read(c echo.Context, b *bytes.Buffer, limit int64) error {
 	if r.ContentLength > limit && r.Header.Get("Expect") != "" {
 		return tooLarge(limit) // the client has not sent it and now never will
 	}
-	if r.ContentLength > 0 && r.ContentLength <= maxPooled {
-		b.Grow(int(r.ContentLength) + bytes.MinRead)
-	}
+	// The buffer grows with what comes, not with what the header says will come.
 	_, err := b.ReadFrom(io.LimitReader(r.Body, limit+1))
+	if errors.Is(err, httpserve.ErrSlowBody) {
+		return &proto.Error{Code: proto.CodeTimeout, Message: "the body came too slowly: send it in one go", Err: err}
+	}
 	if err != nil {
 		return &proto.Error{Code: proto.CodeInvalid, Message: "the body ends before its length: the connection was cut", Err: err}
 	}

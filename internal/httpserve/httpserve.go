@@ -40,11 +40,12 @@ func Listen(addr string, t *tls.Config) (net.Listener, error) {
 	return ln, nil
 }
 
-// Serve serves the handler until ctx ends, then lets calls end for up to grace.
+// Serve serves the handler until ctx ends, then lets calls end for up to grace. Bodies
+// that come too slowly are an ErrSlowBody for who reads them.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, grace time.Duration, log *slog.Logger) error {
 	var fresh silentConns
 	srv := &http.Server{
-		Handler:           h,
+		Handler:           defaultPace.Handler(h),
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		ConnState:         fresh.follow,
