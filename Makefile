@@ -23,17 +23,33 @@ help: ## List the targets.
 build: ## Build bin/treadle and bin/treadle-torture.
 	CGO_ENABLED=0 $(GO) build -o $(BIN)/ ./cmd/treadle ./cmd/treadle-torture
 
+.PHONY: treadle
+treadle:
+	CGO_ENABLED=0 $(GO) build -o $(BIN)/ ./cmd/treadle
+
 .PHONY: run
-run: build ## Run RM, JR and SQLite in one process, with the sample requests; Ctrl-C ends it.
+run: treadle ## Run RM, JR and SQLite in one process, with the sample requests; Ctrl-C ends it.
 	@exec $(BIN)/treadle dev --listen $(LISTEN) --data $(DATA) --specs specs --demo $(DEMO)
 
+# The programs that tests run, built once for all packages; test/programs finds them.
+TEST_BIN := $(CURDIR)/$(BIN)/test
+TEST_ENV := TREADLE_TEST_BIN=$(TEST_BIN)
+
+.PHONY: test-programs
+test-programs:
+	CGO_ENABLED=0 $(GO) build -o $(TEST_BIN)/ ./cmd/treadle ./docs/example ./test/e2e/panicky
+
+.PHONY: test-programs-race
+test-programs-race:
+	CGO_ENABLED=1 $(GO) build -race -o $(TEST_BIN)/treadle-torture-race ./cmd/treadle-torture
+
 .PHONY: test
-test: need need-browser lint vet ## Run everything: linters, tests with -race, SQLite and MariaDB.
-	TREADLE_TEST_MARIADB=on TREADLE_TEST_BROWSER=on TREADLE_TEST_SLACK=3 $(GO) test -race -timeout 12m ./...
+test: need need-browser lint vet test-programs test-programs-race ## Run everything: linters, tests with -race, SQLite and MariaDB.
+	$(TEST_ENV) TREADLE_TEST_MARIADB=on TREADLE_TEST_BROWSER=on TREADLE_TEST_SLACK=3 $(GO) test -race -timeout 12m ./...
 
 .PHONY: test-short
-test-short: ## Run the tests that need no database server, without -race.
-	TREADLE_TEST_MARIADB=off $(GO) test -short -timeout 5m ./...
+test-short: test-programs ## Run the tests that need no database server, without -race.
+	$(TEST_ENV) TREADLE_TEST_MARIADB=off $(GO) test -short -timeout 5m ./...
 
 .PHONY: test-mysql
 test-mysql: ## Run the store suite and the end-to-end tests on MySQL (needs root on Debian, or TREADLE_TEST_MYSQL_DSN).

@@ -12,20 +12,19 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/treadle-run/treadle/test/programs"
 )
 
 // The program of this folder is compiled, serves its specs, and runs a request
 // with its own job type.
 func TestExampleRunsARequest(t *testing.T) {
 	t.Parallel()
-	// The first build takes long. That of the test ends before dev is told to.
+	// The context of the test ends before dev is told to.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Minute)
 	t.Cleanup(cancel)
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "example")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	binary := programs.Path(t, programs.Example)
 	files := filepath.Join(dir, "files")
 	if err := os.Mkdir(files, 0o700); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/treadle-run/treadle/internal/testkit"
 )
 
 // families are commands with all kinds of processes. Each says in a file
@@ -45,6 +47,7 @@ func TestNothingOutlivesARunnerThatIsKilled(t *testing.T) {
 
 func TestNothingOutlivesTheLeaseOfARunnerThatIsFrozen(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t)
 	// Long enough for all processes to be there when it ends.
 	const lease = 5 * time.Second
 	for _, tt := range families {
@@ -95,6 +98,7 @@ func TestAFrozenRunnerLearnsWhatEndedInTime(t *testing.T) {
 // Runners are killed at any moment between and within starts.
 func TestNoMomentToBeKilledAtLeavesAnything(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t)
 	mark := newMark()
 	for range 50 {
 		r := startRunner(t, time.Hour)
@@ -141,6 +145,7 @@ func TestASupervisorThatIsKilledIsReplaced(t *testing.T) {
 // it had started.
 func TestASupervisorThatIsKilledAtOnceLeavesNothing(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t)
 	s := supervised(t)
 	for range 5 { // each costs a supervisor
 		mark := newMark()
@@ -160,6 +165,7 @@ func TestASupervisorThatIsKilledAtOnceLeavesNothing(t *testing.T) {
 // commands, and replaced.
 func TestASupervisorThatIsFrozenIsReplaced(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t)
 	s := New(slog.New(slog.DiscardHandler))
 	s.pings = 100 * time.Millisecond
 	runSupervisor(t, s)

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/treadle-run/treadle/internal/testkit"
 )
 
 // playing in the environment makes the test binary a runner; see play.
@@ -31,6 +33,7 @@ func TestMain(m *testing.M) {
 		play()
 		return
 	}
+	testkit.MostlyWaiting()
 	goleak.VerifyTestMain(m)
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/chain"
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -76,7 +77,7 @@ func TestReportsGatherWhileOneIsUnderWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rm := newFakeRM()
-		rm.beforeReport = func(ctx context.Context, _ proto.Report) error { return pause(ctx, time.Second) }
+		rm.beforeReport = func(ctx context.Context, _ proto.Report) error { return wait.For(ctx, time.Second) }
 		h := start(t, rm, nil)
 		ids := []string{"r1", "r2", "r3", "r4", "r5"}
 		for _, id := range ids {
@@ -107,7 +108,7 @@ func TestARefusedChainIsDropped(t *testing.T) {
 		var cancelled, next atomic.Bool
 		h := start(t, rm, map[string]runFunc{
 			"b": func(ctx context.Context, _ job.Values) (job.Result, error) {
-				err := pause(ctx, time.Hour)
+				err := wait.For(ctx, time.Hour)
 				cancelled.Store(err != nil)
 				return job.Result{}, err
 			},
@@ -136,7 +137,7 @@ func TestNothingIsReportedAfterARefusedEntry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rm := newFakeRM()
-		rm.beforeReport = func(ctx context.Context, _ proto.Report) error { return pause(ctx, time.Second) }
+		rm.beforeReport = func(ctx context.Context, _ proto.Report) error { return wait.For(ctx, time.Second) }
 		rm.refuse = func(item proto.ReportItem) string {
 			if len(item.Entries) > 0 && item.Entries[0].JobID == "a" {
 				return "the database cannot hold it"
@@ -160,7 +161,7 @@ func TestWhatOneReportCannotCarryGoesInSeveral(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rm := newFakeRM()
-		rm.beforeReport = func(ctx context.Context, _ proto.Report) error { return pause(ctx, time.Second) }
+		rm.beforeReport = func(ctx context.Context, _ proto.Report) error { return wait.For(ctx, time.Second) }
 		jobs := map[string]runFunc{}
 		var edges strings.Builder
 		for _, name := range strings.Split("abcdefghijklmnop", "") {
@@ -191,7 +192,7 @@ func TestTheSameHandOverTwiceIsOneRun(t *testing.T) {
 		var runs atomic.Int32
 		h := start(t, newFakeRM(), map[string]runFunc{"a": func(ctx context.Context, _ job.Values) (job.Result, error) {
 			runs.Add(1)
-			return job.Result{}, pause(ctx, time.Minute)
+			return job.Result{}, wait.For(ctx, time.Minute)
 		}})
 		h.start(chainOf(someID, "a"), 3)
 		h.start(chainOf(someID, "a"), 3)
@@ -214,7 +215,7 @@ func TestTheSameHandOverTwiceAtOnceIsTakenTwice(t *testing.T) {
 		var runs atomic.Int32
 		h := start(t, newFakeRM(), map[string]runFunc{"a": func(ctx context.Context, _ job.Values) (job.Result, error) {
 			runs.Add(1)
-			return job.Result{}, pause(ctx, time.Minute)
+			return job.Result{}, wait.For(ctx, time.Minute)
 		}}, func(c *Config) { c.Self.Capacity = 1 })
 		err := h.accept(t.Context(), someID, proto.HandOver{Epoch: 1}, func() (*chain.Chain, error) {
 			h.start(chainOf(someID, "a"), 1) // overtakes the one that is being built
@@ -239,8 +240,8 @@ func TestAHigherEpochReplacesTheChain(t *testing.T) {
 				peak.Store(n)
 			}
 			defer running.Add(-1)
-			err := pause(ctx, time.Minute)
-			_ = pause(context.WithoutCancel(ctx), time.Second) // it takes a while to stop
+			err := wait.For(ctx, time.Minute)
+			_ = wait.For(context.WithoutCancel(ctx), time.Second) // it takes a while to stop
 			return job.Result{}, err
 		}})
 		h.start(chainOf(someID, "a"), 1)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -23,7 +24,7 @@ func TestJobsStopExactlyWhenTheLeaseIsOver(t *testing.T) {
 		rm := newFakeRM()
 		var stoppedAt atomic.Pointer[time.Time]
 		h := start(t, rm, map[string]runFunc{"a": func(ctx context.Context, _ job.Values) (job.Result, error) {
-			err := pause(ctx, time.Hour)
+			err := wait.For(ctx, time.Hour)
 			now := time.Now()
 			stoppedAt.Store(&now)
 			return job.Result{}, err
@@ -102,7 +103,7 @@ func TestALateAnswerGivesLessLease(t *testing.T) {
 		h.start(chainOf(someID, "a"), 1)
 		rm.set(func(f *fakeRM) {
 			f.beforeHeartbeat = func(ctx context.Context, _ proto.Runner) error {
-				return pause(context.WithoutCancel(ctx), 9*time.Second)
+				return wait.For(context.WithoutCancel(ctx), 9*time.Second)
 			}
 		})
 		after(3 * time.Second) // one is on its way since a second

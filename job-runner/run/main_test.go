@@ -14,8 +14,15 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/treadle-run/treadle/internal/testkit"
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
+)
+
+var (
+	after     = testkit.After
+	errorCode = testkit.ErrorCode
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -305,41 +312,16 @@ func chainOf(id, edges string, change ...func(jc *proto.JobChain)) *proto.JobCha
 // takes is a job that takes that long and stops when it is told to.
 func takes(d time.Duration) runFunc {
 	return func(ctx context.Context, _ job.Values) (job.Result, error) {
-		return job.Result{}, pause(ctx, d)
+		return job.Result{}, wait.For(ctx, d)
 	}
 }
 
 // deaf is a job that takes that long whatever it is told.
 func deaf(d time.Duration) runFunc {
 	return func(ctx context.Context, _ job.Values) (job.Result, error) {
-		_ = pause(context.WithoutCancel(ctx), d)
+		_ = wait.For(context.WithoutCancel(ctx), d)
 		return job.Result{}, ctx.Err()
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// after lets virtual time pass and everything happen that then happens.
-func after(d time.Duration) {
-	t := time.NewTimer(d)
-	<-t.C
-	synctest.Wait()
-}
-
 var errAway = errors.New("connection refused")
-
-func errorCode(t *testing.T, err error, want proto.Code) {
-	t.Helper()
-	if err == nil || proto.ErrorCode(err) != want {
-		t.Fatalf("error is %v (%s), want %s", err, proto.ErrorCode(err), want)
-	}
-}

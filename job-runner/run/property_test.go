@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -106,7 +107,7 @@ func TestAnyChainRunsEachJobOnceWhateverTheManagerDoes(t *testing.T) {
 				case 1:
 					return errAway
 				case 2:
-					return pause(ctx, 700*time.Millisecond)
+					return wait.For(ctx, 700*time.Millisecond)
 				}
 				return nil
 			}
@@ -121,7 +122,7 @@ func TestAnyChainRunsEachJobOnceWhateverTheManagerDoes(t *testing.T) {
 				for id := range p.jc.Jobs {
 					jobs[id] = func(ctx context.Context, _ job.Values) (job.Result, error) {
 						v.enter(id, p.prevs[id])
-						err := pause(ctx, takesTime[id])
+						err := wait.For(ctx, takesTime[id])
 						if err == nil && job.InfoOf(ctx).Try <= failures[id] {
 							err = errors.New("not yet")
 						}

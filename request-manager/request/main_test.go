@@ -17,9 +17,16 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+var (
+	after     = testkit.After
+	must      = testkit.Must
+	errorCode = testkit.ErrorCode
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
@@ -365,27 +372,6 @@ func (w *world) entry(id, name string, seq uint64) proto.JobLog {
 	}
 	w.t.Fatalf("no job %s", name)
 	return proto.JobLog{}
-}
-
-// after lets virtual time pass and everything happen that then happens.
-func after(d time.Duration) {
-	t := time.NewTimer(d)
-	<-t.C
-	synctest.Wait()
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func errorCode(t *testing.T, err error, want proto.Code) {
-	t.Helper()
-	if err == nil || proto.ErrorCode(err) != want {
-		t.Fatalf("error is %v (%s), want %s", err, proto.ErrorCode(err), want)
-	}
 }
 
 // Answers of runners.

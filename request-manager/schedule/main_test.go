@@ -17,8 +17,15 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+var (
+	after     = testkit.After
+	must      = testkit.Must
+	errorCode = testkit.ErrorCode
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }
@@ -271,27 +278,6 @@ func (w *world) put(e *Engine, app proto.App) {
 
 // at lets virtual time pass until then, after the epoch, and all happen that happens.
 func at(d time.Duration) { after(time.Until(epoch.Add(d))) }
-
-// after lets virtual time pass and everything happen that then happens.
-func after(d time.Duration) {
-	t := time.NewTimer(d)
-	<-t.C
-	synctest.Wait()
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func errorCode(t *testing.T, err error, want proto.Code) {
-	t.Helper()
-	if err == nil || proto.ErrorCode(err) != want {
-		t.Fatalf("error is %v (%s), want %s", err, proto.ErrorCode(err), want)
-	}
-}
 
 func hours(n float64) time.Duration { return time.Duration(n * float64(time.Hour)) }
 

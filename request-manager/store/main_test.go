@@ -14,10 +14,13 @@ import (
 	"github.com/rs/xid"
 	"go.uber.org/goleak"
 
+	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/test/galera"
 	"github.com/treadle-run/treadle/test/mariadb"
 )
+
+var must = testkit.Must
 
 // The suite runs on SQLite always, on a MariaDB of its own with
 // TREADLE_TEST_MARIADB=on, on one node of a Galera cluster of its own with
@@ -285,12 +288,5 @@ func entry(id string, seq uint64, job string) proto.JobLog {
 	return proto.JobLog{
 		RequestID: id, Seq: seq, JobID: job, Try: 1, Name: job, Type: "noop", State: proto.StateComplete,
 		StartedAt: 1_700_000_000_123_456_789, FinishedAt: 1_700_000_000_223_456_789,
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -108,7 +108,7 @@ func (e *Env) StartRMOnSmallDisk(bytes int) (rm *Process, path string) {
 	}
 	addr := e.Reserve()
 	script := fmt.Sprintf(`mount -t tmpfs -o size=%d tmpfs "$0" && exec "$@"`, bytes)
-	cmd := exec.Command("unshare", append(unshare, "/bin/sh", "-c", script, dir, build(e.t, e.Package), "request-manager")...)
+	cmd := exec.Command("unshare", append(unshare, "/bin/sh", "-c", script, dir, program(e.t, e.Package), "request-manager")...)
 	cmd.Dir = e.Dir
 	cmd.Env = append(cleanEnv(), "TREADLE_SERVER_ADDR="+addr, "TREADLE_SPECS_DIR="+e.SpecsDir)
 	cmd.Env = append(append(cmd.Env, e.database...), "TREADLE_SQLITE_PATH="+filepath.Join(dir, "treadle.db"))

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/treadle-run/treadle/test/programs"
 )
 
 // Env is what one test has for itself: a database, a directory of specs, and the
@@ -75,7 +77,7 @@ func NewEnv(t testing.TB, database string) *Env {
 // newEnv is NewEnv on the database with the DSN, or on SQLite if it is "".
 func newEnv(t testing.TB, database, dsn string) *Env {
 	t.Helper()
-	e := &Env{t: t, Database: database, Dir: t.TempDir(), SpecsDir: t.TempDir(), Package: treadlePackage}
+	e := &Env{t: t, Database: database, Dir: t.TempDir(), SpecsDir: t.TempDir(), Package: programs.Treadle}
 	if dsn == "" {
 		e.database = []string{"TREADLE_SQLITE_PATH=" + filepath.Join(e.Dir, "treadle.db")}
 	} else {

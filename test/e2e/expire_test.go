@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/test/e2e"
 )
@@ -69,6 +70,7 @@ func TestSuspendedForTooLong(t *testing.T) {
 // timeout, and from failing it by the TTL; then the request goes on.
 func TestOldClaimIsDropped(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t)
 	e2e.ForEachDB(t, func(t *testing.T, e *e2e.Env) {
 		e.Spec("held", held)
 		e.StartRM("TREADLE_RESUMER_CLAIM_TIMEOUT=4s", "TREADLE_RESUMER_INTERVAL=300ms", "TREADLE_RESUMER_TTL=1m")
@@ -107,6 +109,7 @@ func change(t *testing.T, db *sql.DB, statement string, args ...any) {
 // behind, and perhaps hand-overs that no runner got. All of it goes on.
 func TestManagerDiesInItsClaims(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t)
 	e2e.ForEachDB(t, func(t *testing.T, e *e2e.Env) {
 		e.Spec("held", held)
 		env := []string{"TREADLE_RESUMER_CLAIM_TIMEOUT=2s", "TREADLE_RESUMER_INTERVAL=500ms", "TREADLE_RUNNER_TRIES=1", "TREADLE_RUNNER_RETRY_WAIT=0s"}

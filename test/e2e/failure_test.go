@@ -8,6 +8,7 @@ import (
 
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/test/e2e"
+	"github.com/treadle-run/treadle/test/programs"
 )
 
 // tally is how many tries of a job failed and completed.
@@ -232,7 +233,7 @@ sequences:
 func TestPanicIsAFailedTry(t *testing.T) {
 	t.Parallel()
 	e2e.ForEachDB(t, func(t *testing.T, e *e2e.Env) {
-		e.Package = "./test/e2e/panicky"
+		e.Package = programs.Panicky
 		e.Spec("panics", panics)
 		e.StartRM()
 		e.StartJR()

@@ -2,20 +2,17 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
-	"path"
-	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/test/mariadb"
+	"github.com/treadle-run/treadle/test/programs"
 )
 
 // Main is what the TestMain of a package that uses the harness gives to os.Exit:
@@ -35,6 +32,7 @@ func Main(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}
+	testkit.MostlyWaiting()
 	code := m.Run()
 	if err := tearDown(); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
@@ -50,8 +48,6 @@ func mariaDBOn() bool { return os.Getenv("TREADLE_TEST_MARIADB") == "on" }
 // that needs it.
 var shared struct {
 	mu     sync.Mutex
-	dir    string            // of the binaries
-	built  map[string]string // path of the binary, by package
 	server *mariadb.Server
 }
 
@@ -59,54 +55,23 @@ func tearDown() error {
 	if shared.server != nil {
 		shared.server.Stop()
 	}
-	var err error
-	if shared.dir != "" {
-		err = os.RemoveAll(shared.dir)
-	}
 	http.DefaultClient.CloseIdleConnections()
-	return errors.Join(err, goleak.Find())
+	return goleak.Find()
 }
 
-// treadlePackage is the program that users have.
-const treadlePackage = "./cmd/treadle"
-
-// Binary returns the path of the treadle binary, built once for all tests.
-// TREADLE_TEST_RACE=on builds it with the race detector; what that finds fails
-// the test.
+// Binary returns the path of the treadle binary. TREADLE_TEST_RACE=on takes the one
+// with the race detector; what that finds fails the test.
 func Binary(t testing.TB) string {
 	t.Helper()
-	return build(t, treadlePackage)
+	return program(t, programs.Treadle)
 }
 
-func build(t testing.TB, pkg string) string {
+func program(t testing.TB, pkg string) string {
 	t.Helper()
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	if b, ok := shared.built[pkg]; ok {
-		return b
-	}
-	if shared.dir == "" {
-		dir, err := os.MkdirTemp("", "treadle-e2e-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		shared.dir, shared.built = dir, map[string]string{}
-	}
-	binary := filepath.Join(shared.dir, path.Base(pkg))
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	args := []string{"build", "-o", binary}
-	cgo := "CGO_ENABLED=0" // as the Makefile builds it
 	if os.Getenv("TREADLE_TEST_RACE") == "on" {
-		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
+		return programs.RacePath(t, pkg)
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
-	cmd.Dir, cmd.Env = RepoDir(), append(os.Environ(), cgo)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build %s: %v\n%s", pkg, err, out)
-	}
-	shared.built[pkg] = binary
-	return binary
+	return programs.Path(t, pkg)
 }
 
 // MariaDB returns the server that all tests share. A test that kills or freezes
@@ -127,15 +92,9 @@ func MariaDB(t testing.TB) *mariadb.Server {
 
 // RepoDir returns the directory of the module.
 func RepoDir() string {
-	dir, err := os.Getwd()
+	dir, err := programs.RepoDir()
 	if err != nil {
 		panic(err)
 	}
-	for dir != "/" {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		dir = filepath.Dir(dir)
-	}
-	panic("e2e: no go.mod above the working directory")
+	return dir
 }

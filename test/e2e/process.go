@@ -37,7 +37,7 @@ const (
 // environment that Treadle looks at.
 func (e *Env) startVerb(verb, addr string, env []string) *Process {
 	e.t.Helper()
-	cmd := exec.Command(build(e.t, e.Package), verb)
+	cmd := exec.Command(program(e.t, e.Package), verb)
 	cmd.Dir = e.Dir
 	cmd.Env = append(cleanEnv(), env...)
 	return e.startProcess(cmd, verb, addr)

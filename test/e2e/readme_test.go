@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/test/e2e"
 )
@@ -82,6 +83,7 @@ func TestReadmeSpec(t *testing.T) {
 // The program of the README compiles.
 func TestReadmeProgram(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t)
 	file := filepath.Join(t.TempDir(), "main.go")
 	program := `package main
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/test/e2e"
 )
@@ -33,6 +34,7 @@ func resumeWithin(t *testing.T) time.Duration {
 // go on soon after another one starts, and end as if nothing had happened. The
 // test is not parallel, for the sake of "soon".
 func TestResumeAfterRunnerRestarts(t *testing.T) {
+	testkit.Long(t)
 	within := resumeWithin(t)
 	e2e.ForEachDB(t, func(t *testing.T, e *e2e.Env) {
 		e.Spec("held", held)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/test/e2e"
 )
@@ -17,6 +18,7 @@ import (
 // next, and goes on until Ctrl-C; the next one goes on with the same data.
 func TestMakeRun(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t)
 	e := e2e.NewEnv(t, "SQLite")
 	data := filepath.Join(e.Dir, "data")
 	var first string

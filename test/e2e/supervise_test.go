@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/test/e2e"
 )
@@ -106,6 +107,7 @@ func TestCommandsEndWithARunnerThatIsKilled(t *testing.T) {
 // job still has its grace.
 func TestANewTryWaitsForTheLastOneToBeGone(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t)
 	e2e.ForEachDB(t, func(t *testing.T, e *e2e.Env) {
 		e.Spec("tenacious", tenacious)
 		e.StartRM()
@@ -127,6 +129,7 @@ func TestANewTryWaitsForTheLastOneToBeGone(t *testing.T) {
 // before another runner has it. When it goes on it notices.
 func TestCommandsEndWithTheLeaseOfARunnerThatIsFrozen(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t)
 	e2e.ForEachDB(t, func(t *testing.T, e *e2e.Env) {
 		const lease = 5 * time.Second
 		within := resumeWithin(t)

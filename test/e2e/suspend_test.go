@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/test/e2e"
 )
@@ -50,6 +51,7 @@ sequences:
 // ended anyway, neither earlier nor later.
 func TestSuspendedInRetryWait(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t)
 	const wait = 8 * time.Second
 	e2e.ForEachDB(t, func(t *testing.T, e *e2e.Env) {
 		e.Spec("waits", waits)
@@ -189,6 +191,7 @@ sequences:
 // twice.
 func TestSuspendWhileRequestsCome(t *testing.T) {
 	t.Parallel()
+	testkit.Long(t)
 	e2e.ForEachDB(t, func(t *testing.T, e *e2e.Env) {
 		e.Spec("steps", steps)
 		e.StartRM("TREADLE_RESUMER_INTERVAL=500ms")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/treadle-run/treadle/test/poll"
 	"github.com/treadle-run/treadle/test/process"
 )
 
@@ -47,7 +48,7 @@ func cpu(pid int) time.Duration {
 // awaitQuiet waits until a process does next to nothing.
 func (s *system) awaitQuiet(ctx context.Context, p *process.Process) error {
 	last := time.Duration(-1)
-	return poll(ctx, 500*time.Millisecond, func() (bool, error) {
+	return poll.Until(ctx, 500*time.Millisecond, func() (bool, error) {
 		now := cpu(p.PID())
 		quiet := last >= 0 && now-last <= 20*time.Millisecond
 		last = now

@@ -11,6 +11,7 @@ import (
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/test/poll"
 )
 
 // due is W8: many apps whose instances are due at once, each a request of one no-op;
@@ -55,7 +56,7 @@ func (s *system) due(ctx context.Context, r *report, name, prefix string, apps i
 	before := s.usage()
 	ends, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	err := poll(ends, 200*time.Millisecond, func() (bool, error) {
+	err := poll.Until(ends, 200*time.Millisecond, func() (bool, error) {
 		n, err := s.count(ends, "SELECT COUNT(*) FROM schedule_archive WHERE app LIKE '"+prefix+"%'")
 		return n >= apps, err
 	})

@@ -19,6 +19,7 @@ import (
 	_ "modernc.org/sqlite" // to look at a SQLite database from outside
 
 	"github.com/treadle-run/treadle/test/mariadb"
+	"github.com/treadle-run/treadle/test/poll"
 	"github.com/treadle-run/treadle/test/process"
 )
 
@@ -148,26 +149,10 @@ func freeAddr() (string, error) {
 	return ln.Addr().String(), nil
 }
 
-// poll asks until done, or ctx ends.
-func poll(ctx context.Context, interval time.Duration, done func() (bool, error)) error {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		if ok, err := done(); ok || err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
 func (s *system) awaitReady(ctx context.Context, base string) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	err := poll(ctx, 2*time.Millisecond, func() (bool, error) {
+	err := poll.Until(ctx, 2*time.Millisecond, func() (bool, error) {
 		resp, err := s.http.Get(base + "/readyz")
 		if err != nil {
 			return false, nil
@@ -196,7 +181,7 @@ func (s *system) await(ctx context.Context, condition string, requests int) erro
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	n := 0
-	err := poll(ctx, 5*time.Millisecond, func() (bool, error) {
+	err := poll.Until(ctx, 5*time.Millisecond, func() (bool, error) {
 		err := s.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM requests WHERE "+condition).Scan(&n)
 		return n >= requests, err
 	})
@@ -211,7 +196,7 @@ func (s *system) awaitState(ctx context.Context, id string, state int) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	got := 0
-	err := poll(ctx, time.Millisecond, func() (bool, error) {
+	err := poll.Until(ctx, time.Millisecond, func() (bool, error) {
 		err := s.db.QueryRowContext(ctx, "SELECT state FROM requests WHERE request_id = '"+id+"'").Scan(&got)
 		return got == state, err
 	})
@@ -223,7 +208,7 @@ func (s *system) awaitState(ctx context.Context, id string, state int) error {
 
 // awaitRunning waits until so many jobs run.
 func (s *system) awaitRunning(ctx context.Context, jobs int) error {
-	return poll(ctx, time.Second, func() (bool, error) {
+	return poll.Until(ctx, time.Second, func() (bool, error) {
 		resp, err := s.http.Get(s.url + "/api/v1/status/running")
 		if err != nil {
 			return false, err

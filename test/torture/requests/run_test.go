@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/test/programs"
 	"github.com/treadle-run/treadle/test/torture"
 )
@@ -14,9 +15,7 @@ import (
 // TestTorture is the short form of the torture test: half a minute of faults on
 // each database. TREADLE_TORTURE_FOR and TREADLE_TORTURE_SEED change that.
 func TestTorture(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes two minutes; make torture runs it for longer")
-	}
+	testkit.Long(t) // make torture runs it for longer
 	o := Defaults()
 	o.For, o.Say = 30*time.Second, t.Logf
 	if s := os.Getenv("TREADLE_TORTURE_FOR"); s != "" {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/test/programs"
 	"github.com/treadle-run/treadle/test/torture"
 )
@@ -14,9 +15,7 @@ import (
 // MariaDB, with the race detector, and 30 on SQLite.
 func TestTorture(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes two minutes; make torture-schedule runs it for longer")
-	}
+	testkit.Long(t) // make torture-schedule runs it for longer
 	o := Defaults()
 	if s := os.Getenv("TREADLE_TEST_SLACK"); s != "" {
 		var err error
