@@ -121,11 +121,12 @@ type ErrorBody struct {
 }
 
 // Body returns what is shown of err to a caller, with its status. An error
-// that is no Error is "internal error": it may hold what users must not see.
+// that is no Error is "internal error": it may hold what users must not see. What a
+// message repeats of a long input is cut.
 func Body(err error) ErrorBody {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
 		return ErrorBody{Message: "internal error", HTTPStatus: http.StatusInternalServerError}
 	}
-	return ErrorBody{Message: e.Message, RequestID: e.RequestID, HTTPStatus: e.Code.HTTPStatus()}
+	return ErrorBody{Message: excerptMessage(e.Message), RequestID: e.RequestID, HTTPStatus: e.Code.HTTPStatus()}
 }

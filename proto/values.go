@@ -144,7 +144,7 @@ func numberValue(n json.Number) (any, error) {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return nil, fmt.Errorf("number %s is out of range", s)
+		return nil, fmt.Errorf("number %s is out of range", Excerpt(s))
 	}
 	return f, nil
 }

@@ -169,7 +169,7 @@ func mistake(body []byte, err error) error {
 		if t.Field != "" {
 			where = t.Field
 		}
-		return proto.Errorf(proto.CodeInvalid, "%s: expected %s, got %s", where, kindName(t), t.Value)
+		return proto.Errorf(proto.CodeInvalid, "%s: expected %s, got %s", where, kindName(t), proto.Excerpt(t.Value))
 	}
 	if e, ok := errors.AsType[*proto.Error](err); ok {
 		return e

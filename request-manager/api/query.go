@@ -52,6 +52,9 @@ func parseFilter(query string) (proto.RequestFilter, error) {
 		return f, err
 	}
 	f.Type, f.User = values.Get("type"), values.Get("user")
+	if name, ok := userName(f.User); ok {
+		f.User = name
+	}
 	if f.States, err = parseStates(values["state"]); err != nil {
 		return f, err
 	}

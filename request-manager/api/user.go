@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/treadle-run/treadle/proto"
 )
@@ -19,22 +21,41 @@ const UserHeader = "X-Treadle-User"
 // Anonymous is the caller who did not give a name.
 const Anonymous = "anonymous"
 
-// maxUser is the most bytes of the name of a caller.
+// maxUser is the limit of the name of a caller, in bytes.
 const maxUser = 100
+
+// userName returns the one form of a name, so that names which look alike are the
+// same user: composed characters (Unicode NFC) and single spaces. ok is false for a
+// name that is too long, or has characters that are not seen or move others: control,
+// bidirectional, zero-width and other ignorable ones.
+func userName(s string) (name string, ok bool) {
+	if len(s) > 4*maxUser || !utf8.ValidString(s) || strings.ContainsFunc(s, isInvisible) {
+		return "", false
+	}
+	name = strings.Join(strings.Fields(norm.NFC.String(s)), " ")
+	return name, len(name) <= maxUser
+}
+
+func isInvisible(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2800' || // a braille pattern without dots
+		unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
 
 const userKey = "treadle.user"
 
 // identify finds out who calls. It is the one place that does.
 func identify(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		name := strings.TrimSpace(c.Request().Header.Get(UserHeader))
-		if name == "" {
-			name = Anonymous
+		headers := c.Request().Header.Values(UserHeader)
+		if len(headers) > 1 {
+			// Who sets it must replace what the caller sent: else a caller chooses a name.
+			return proto.Errorf(proto.CodeInvalid, "header %s: expected one, got %d", UserHeader, len(headers))
 		}
-		if len(name) > maxUser || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-			return proto.Errorf(proto.CodeInvalid, "header %s: expected a name of at most %d bytes without control characters", UserHeader, maxUser)
+		name, ok := userName(strings.Join(headers, ""))
+		if !ok {
+			return proto.Errorf(proto.CodeInvalid, "header %s: expected a name of at most %d bytes without control or invisible characters", UserHeader, maxUser)
 		}
-		c.Set(userKey, name)
+		c.Set(userKey, cmp.Or(name, Anonymous))
 		return next(c)
 	}
 }
