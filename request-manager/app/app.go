@@ -26,8 +26,8 @@ import (
 	jrclient "github.com/treadle-run/treadle/job-runner/client"
 	"github.com/treadle-run/treadle/request-manager/api"
 	"github.com/treadle-run/treadle/request-manager/request"
-	"github.com/treadle-run/treadle/request-manager/schedule"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/engine"
 )
 
 const (
@@ -94,17 +94,17 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	member := memberName()
-	var engine *schedule.Engine // nothing calls it before the manager runs
+	var recurring *engine.Engine // nothing calls it before the manager runs
 	manager := request.New(request.Config{
 		Store: db, Specs: specs, Runners: runners, Logger: deps.Logger, Registry: metrics,
 		Host: member, RunnerURL: cfg.JRClient.URL,
 		MaxArgsSize: cfg.Limits.Args,
 		RunnerTries: cfg.Runner.Tries, RunnerRetryWait: cfg.Runner.RetryWait, DeliveryTimeout: deliveryTimeout,
 		Lease: cfg.Lease, SuspendTTL: cfg.Resumer.TTL, ClaimTimeout: cfg.Resumer.ClaimTimeout, ResumeEvery: cfg.Resumer.Interval,
-		Ended:  func(ids ...string) { engine.Ended(ids...) },
-		HostUp: func(host string) { engine.HostUp(host) },
+		Ended:  func(ids ...string) { recurring.Ended(ids...) },
+		HostUp: func(host string) { recurring.HostUp(host) },
 	})
-	engine = newEngine(cfg, deps, db, specs, manager, member, metrics)
+	recurring = newEngine(cfg, deps, db, specs, manager, member, metrics)
 	handler := api.New(api.Config{
 		Version: deps.Version, Secret: string(secret), ArgsLimit: int64(cfg.Limits.Args),
 		Closing: ctx.Done(), Registry: metrics,
@@ -112,14 +112,14 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 			Names:       config.ServerNames(cfg.Server.Addr, "", cfg.Server.Names),
 			Certificate: httpjson.ServerCertificate(serverTLS),
 		},
-	}, manager, engine, deps.Logger)
-	return serve(ctx, cfg, deps, ln, handler, manager, engine)
+	}, manager, recurring, deps.Logger)
+	return serve(ctx, cfg, deps, ln, handler, manager, recurring)
 }
 
 // serve serves until ctx ends. The order of the end: calls that are under way
 // get their answers while all else still runs; then the schedule engine gives up what
 // it works on, which needs the manager; then the manager's roles end.
-func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, handler http.Handler, manager *request.Manager, engine *schedule.Engine) error {
+func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, handler http.Handler, manager *request.Manager, recurring *engine.Engine) error {
 	deps.Logger.Info("request manager listens", "addr", ln.Addr().String())
 	if deps.Ready != nil {
 		deps.Ready(ln.Addr().String())
@@ -128,7 +128,7 @@ func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, handler 
 	defer stopManager()
 	stopEngine := func() {}
 	if cfg.Schedule.Enabled {
-		stopEngine = start(ctx, engine.Run)
+		stopEngine = start(ctx, recurring.Run)
 	} else {
 		deps.Logger.Info("recurring work is left to other request managers (schedule.enabled)")
 	}

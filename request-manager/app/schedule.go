@@ -9,12 +9,12 @@ import (
 	"github.com/treadle-run/treadle/grapher"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/request"
-	"github.com/treadle-run/treadle/request-manager/schedule"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/engine"
 )
 
 // newEngine makes the schedule engine, whose instances are requests of the manager.
-func newEngine(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, manager *request.Manager, member string, metrics *prometheus.Registry) *schedule.Engine {
+func newEngine(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, manager *request.Manager, member string, metrics *prometheus.Registry) *engine.Engine {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -23,9 +23,9 @@ func newEngine(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, man
 	for i, a := range specs.Apps {
 		apps[i] = a.App
 	}
-	return schedule.New(schedule.Config{
+	return engine.New(engine.Config{
 		Check: checkApp(specs, cfg), SpecApps: apps,
-		Store: db, Hook: schedule.NewRequestHook(manager), Logger: deps.Logger, Registry: metrics,
+		Store: db, Hook: engine.NewRequestHook(manager), Logger: deps.Logger, Registry: metrics,
 		Node: proto.Node{ID: member, Host: host, PID: os.Getpid(), Version: deps.Version},
 		Poll: cfg.Schedule.Poll, Heartbeat: cfg.Schedule.Heartbeat, StaleAfter: cfg.Schedule.StaleAfter,
 		Workers: cfg.Schedule.Workers, Keep: cfg.Schedule.Keep,
@@ -35,7 +35,7 @@ func newEngine(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, man
 // NextTimes returns the next n times of an app after now, and what is unusual about
 // them, without a Request Manager.
 func NextTimes(app proto.App, now time.Time, n int) ([]proto.NextTime, error) {
-	return schedule.Preview(app, now, n)
+	return engine.Preview(app, now, n)
 }
 
 // checkApp returns the check of apps that come over the API: what lint holds those of

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/schedule"
+	"github.com/treadle-run/treadle/schedule/engine"
 )
 
 // hook is what the instances of the test do: they work for a while, look again later,
@@ -42,7 +42,7 @@ func (h *hook) Ready(_ context.Context, in proto.Instance) (ok bool, reason stri
 }
 
 // Run works, and writes the artifact.
-func (h *hook) Run(ctx context.Context, app proto.App, in proto.Instance) (out schedule.Outcome, err error) {
+func (h *hook) Run(ctx context.Context, app proto.App, in proto.Instance) (out engine.Outcome, err error) {
 	call, err := h.trace.begin(in, "run")
 	if err != nil {
 		return out, err
@@ -62,9 +62,9 @@ func (h *hook) Run(ctx context.Context, app proto.App, in proto.Instance) (out s
 	case n < 4:
 		return out, errAtRandom
 	case n < 24:
-		return schedule.Outcome{Reason: "looks again later", CheckAfter: h.upTo(r, 1.5)}, nil
+		return engine.Outcome{Reason: "looks again later", CheckAfter: h.upTo(r, 1.5)}, nil
 	case n < 28:
-		return schedule.Outcome{Done: true, Reason: "failed before its artifact"}, nil
+		return engine.Outcome{Done: true, Reason: "failed before its artifact"}, nil
 	}
 	if err := h.artifacts.put(ctx, in.App, in.Number, in.Sequence, true); err != nil {
 		return out, err
@@ -73,14 +73,14 @@ func (h *hook) Run(ctx context.Context, app proto.App, in proto.Instance) (out s
 		return out, err
 	}
 	if n < 34 {
-		return schedule.Outcome{Done: true, Reason: "failed after its artifact"}, nil
+		return engine.Outcome{Done: true, Reason: "failed after its artifact"}, nil
 	}
 	result, err := json.Marshal(map[string]any{"made": in.Number})
-	return schedule.Outcome{Done: true, OK: true, Result: result}, err
+	return engine.Outcome{Done: true, OK: true, Result: result}, err
 }
 
 // Undo deletes the artifact.
-func (h *hook) Undo(ctx context.Context, _ proto.App, in proto.Instance) (out schedule.Outcome, err error) {
+func (h *hook) Undo(ctx context.Context, _ proto.App, in proto.Instance) (out engine.Outcome, err error) {
 	call, err := h.trace.begin(in, "undo")
 	if err != nil {
 		return out, err
@@ -95,14 +95,14 @@ func (h *hook) Undo(ctx context.Context, _ proto.App, in proto.Instance) (out sc
 	case n < 5:
 		return out, errAtRandom
 	case n < 15:
-		return schedule.Outcome{Reason: "looks again later", CheckAfter: h.upTo(r, 1)}, nil
+		return engine.Outcome{Reason: "looks again later", CheckAfter: h.upTo(r, 1)}, nil
 	case n < 30:
-		return schedule.Outcome{Done: true, Reason: "the undo failed, at random"}, nil
+		return engine.Outcome{Done: true, Reason: "the undo failed, at random"}, nil
 	}
 	if err := h.artifacts.put(ctx, in.App, in.Number, in.Sequence, false); err != nil {
 		return out, err
 	}
-	return schedule.Outcome{Done: true, OK: true}, h.work(ctx, r)
+	return engine.Outcome{Done: true, OK: true}, h.work(ctx, r)
 }
 
 // steps is how many pieces a scale unit of work has.

@@ -12,8 +12,8 @@ import (
 	"github.com/rs/xid"
 
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/schedule"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/engine"
 )
 
 // MemberOptions are those of one member. A test gives them to the process that it
@@ -55,7 +55,7 @@ func RunMember(ctx context.Context, o MemberOptions) (err error) {
 		return err
 	}
 	t := timingOf(o.Scale)
-	schedule.New(schedule.Config{
+	engine.New(engine.Config{
 		Store:  s,
 		Hook:   &hook{artifacts: newArtifacts(db, o.Run, o.Store.MySQLDSN != ""), trace: trace, seed: o.Seed, scale: o.Scale},
 		Logger: o.Logger,

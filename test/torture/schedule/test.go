@@ -13,8 +13,8 @@ import (
 
 	"github.com/rs/xid"
 
-	"github.com/treadle-run/treadle/request-manager/schedule"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/engine"
 	"github.com/treadle-run/treadle/test/torture"
 	"github.com/treadle-run/treadle/test/torture/schedule/audit"
 )
@@ -31,7 +31,7 @@ type test struct {
 	own    *torture.Database // the one that the test has started; nil for somebody else's
 	store  *store.Store
 	db     *sql.DB
-	engine *schedule.Engine // to change apps; it runs nothing
+	engine *engine.Engine // to change apps; it runs nothing
 	audit  *audit.Audit
 	found  torture.Findings
 	jobs   []audit.Job
@@ -82,7 +82,7 @@ func (t *test) open(ctx context.Context) (err error) {
 	if err := t.prepare(ctx); err != nil {
 		return err
 	}
-	t.engine = schedule.New(schedule.Config{Store: t.store, Hook: &hook{}})
+	t.engine = engine.New(engine.Config{Store: t.store, Hook: &hook{}})
 	apps, known := jobs(t.run, t.o.Jobs, t.o.Scale)
 	t.jobs = known
 	if err := newArtifacts(t.db, t.run, t.mysql()).create(ctx); err != nil {

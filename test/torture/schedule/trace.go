@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/schedule"
+	"github.com/treadle-run/treadle/schedule/engine"
 )
 
 // traceFile is where the calls of a process are written down, for package audit. Every
@@ -42,7 +42,7 @@ func (t *traceFile) begin(in proto.Instance, what string) (*hookCall, error) {
 
 func (c *hookCall) wrong(text string) error { return c.t.line("V", c.number, text) }
 
-func (c *hookCall) end(out schedule.Outcome, err error) error {
+func (c *hookCall) end(out engine.Outcome, err error) error {
 	text := "waits"
 	switch {
 	case err != nil:

@@ -1,0 +1,225 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/treadle-run/treadle/calendar"
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+// maxHolders is how many instances of an app are looked at for what holds up others.
+const maxHolders = 1000
+
+// ledgers are those that one answer needs, each opened once. All are of one moment.
+type ledgers struct {
+	e    *Engine
+	now  time.Time
+	open map[string]*ledger
+}
+
+func (e *Engine) openLedgers(ctx context.Context) (*ledgers, error) {
+	now, err := e.store.Now(ctx)
+	return &ledgers{e: e, now: now, open: map[string]*ledger{}}, err
+}
+
+// ledger is what is known of the periods of an app.
+type ledger struct {
+	e   *Engine
+	job *Job
+	now time.Time
+	ups map[string]*Job
+	// starts tells which periods are expected, of the app and of all above it.
+	starts *starts
+
+	holders    []store.DueInstance
+	instances  map[int64]proto.Instance // the last run, by start of the period
+	succeeded  map[int64]bool           // by start of the period: a run of it has
+	skipped    []store.AppEvent
+	dependents []string
+	looked     int
+}
+
+// of returns the ledger of an app.
+func (all *ledgers) of(ctx context.Context, name string) (*ledger, error) {
+	if l := all.open[name]; l != nil {
+		return l, nil
+	}
+	row, err := all.e.store.App(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	job, err := compile(row)
+	if err != nil {
+		return nil, err
+	}
+	l := &ledger{e: all.e, job: job, now: all.now}
+	if l.starts, err = all.e.startsOf(ctx, job); err != nil {
+		return nil, err
+	}
+	l.ups = make(map[string]*Job, len(job.App.Depends))
+	for up := range job.App.Depends {
+		if l.starts.jobs[up] != nil {
+			l.ups[up] = l.starts.jobs[up]
+		}
+	}
+	if l.holders, err = all.e.store.Holders(ctx, name, maxHolders); err != nil {
+		return nil, err
+	}
+	dependents, err := all.e.store.Dependents(ctx, name)
+	l.dependents = slices.Sorted(maps.Keys(dependents))
+	all.open[name] = l
+	return l, err
+}
+
+// line is a period that the ledger shows.
+type line struct {
+	calendar.Occurrence
+	// expected says that the calendar has it, from `since` of the app on.
+	expected bool
+	// gone says why it does not run, if that is known beforehand.
+	gone string
+}
+
+// lines returns the newest limit periods that start in [since, until), newest first:
+// those that are expected, and of what was before, or by other times than those of
+// now, what there is: instances, and periods that were skipped.
+func (l *ledger) lines(ctx context.Context, since, until time.Time, limit int) ([]line, error) {
+	if until.IsZero() {
+		until = l.now.Add(time.Microsecond)
+		if o, ok := l.job.cal.Next(l.now); ok {
+			until = o.Start.Add(time.Microsecond)
+		}
+	}
+	byStart := map[int64]line{}
+	for _, o := range l.expected(since, until, limit) {
+		byStart[o.Start.UnixMicro()] = line{Occurrence: o, expected: true}
+	}
+	before, err := l.skippedBefore(ctx, since, until, limit)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range before {
+		byStart[x.Start.UnixMicro()] = x
+	}
+	starts, err := l.e.store.PeriodStarts(ctx, l.job.App.Name, since, until, limit)
+	if err != nil {
+		return nil, err
+	}
+	for _, start := range starts {
+		x := line{Occurrence: calendar.Occurrence{Start: start}}
+		if o, ok := l.onGrid(start); ok {
+			x.Occurrence, x.expected = o, !start.Before(l.job.Since)
+		}
+		byStart[start.UnixMicro()] = x
+	}
+	out := slices.SortedFunc(maps.Values(byStart), func(a, b line) int { return b.Start.Compare(a.Start) })
+	return out[:min(len(out), limit)], nil
+}
+
+// expected returns the newest limit periods in [since, until) that are expected,
+// newest first.
+func (l *ledger) expected(since, until time.Time, limit int) []calendar.Occurrence {
+	if since.Before(l.job.Since) {
+		since = l.job.Since
+	}
+	var list []calendar.Occurrence
+	o, ok := l.job.cal.AtOrBefore(until.Add(-1))
+	for ; ok && len(list) < limit && !o.Start.Before(since); o, ok = l.job.before(o) {
+		list = append(list, o)
+	}
+	return list
+}
+
+// skippedBefore returns the newest limit periods in [since, until) that were skipped
+// and lie before `since` of the app. If its times were others then, periods that were
+// skipped together are one line.
+func (l *ledger) skippedBefore(ctx context.Context, since, until time.Time, limit int) ([]line, error) {
+	if l.job.Since.Before(until) {
+		until = l.job.Since
+	}
+	if !since.Before(until) {
+		return nil, nil
+	}
+	events, err := l.e.store.LastSkipped(ctx, l.job.App.Name, since, until, limit)
+	if err != nil {
+		return nil, err
+	}
+	var out []line
+	for _, ev := range events {
+		if !l.fits(ev) {
+			x := line{Occurrence: calendar.Occurrence{Start: ev.PeriodStart, End: ev.PeriodTo}, gone: ev.Reason}
+			if ev.Count > 1 {
+				x.gone = fmt.Sprintf("%s (%d periods, the last from %s)", ev.Reason, ev.Count, stamp(ev.PeriodTo))
+			}
+			if !x.Start.Before(since) {
+				out = append(out, x)
+			}
+			continue
+		}
+		o, ok := l.job.cal.AtOrBefore(ev.PeriodTo)
+		for ; ok && len(out) < limit && !o.Start.Before(ev.PeriodStart) && !o.Start.Before(since); o, ok = l.job.before(o) {
+			if o.Start.Before(until) {
+				out = append(out, line{Occurrence: o, gone: ev.Reason})
+			}
+		}
+	}
+	return out, nil
+}
+
+// fits reports whether the periods of an event are some that the calendar has.
+func (l *ledger) fits(ev store.AppEvent) bool {
+	_, first := l.onGrid(ev.PeriodStart)
+	_, last := l.onGrid(ev.PeriodTo)
+	return first && last && uint64(l.job.cal.Count(ev.PeriodStart, ev.PeriodTo.Add(1), maxCounted)) == min(ev.Count, maxCounted)
+}
+
+// onGrid returns the occurrence that starts then.
+func (l *ledger) onGrid(start time.Time) (calendar.Occurrence, bool) {
+	o, ok := l.job.cal.AtOrBefore(start)
+	return o, ok && o.Start.Equal(start)
+}
+
+// read reads what is stored of the periods that start in [from, to).
+func (l *ledger) read(ctx context.Context, from, to time.Time) error {
+	list, err := l.e.store.PeriodInstances(ctx, l.job.App.Name, from, to, maxLooked)
+	if err != nil {
+		return err
+	}
+	l.instances = make(map[int64]proto.Instance, len(list))
+	l.succeeded = make(map[int64]bool, len(list))
+	for _, in := range list {
+		start := in.PeriodStart.UnixMicro()
+		if old, ok := l.instances[start]; !ok || in.Number >= old.Number {
+			l.instances[start] = in
+		}
+		if in.State == proto.InstanceSucceeded {
+			l.succeeded[start] = true
+		}
+	}
+	l.skipped, err = l.e.store.SkippedIn(ctx, l.job.App.Name, from, to)
+	return err
+}
+
+// whySkipped returns why a period was skipped, or why there is nothing to do in it;
+// false if neither is so.
+func (l *ledger) whySkipped(x line) (why string, ok bool) {
+	if why = l.starts.nothingIn(l.job, x.Occurrence); x.expected && why != "" {
+		return why, true
+	}
+	if x.gone != "" || !x.expected {
+		return x.gone, x.gone != ""
+	}
+	for _, ev := range l.skipped {
+		if !x.Start.Before(ev.PeriodStart) && !x.Start.After(ev.PeriodTo) {
+			return ev.Reason, true
+		}
+	}
+	return "", false
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// maxWaits is for how many periods of one answer the upstream apps are looked at.
+const maxWaits = 100
+
+// Periods returns the ledger of an app: the newest limit (100 if 0, at most 1,000) of
+// the periods that start in [since, until), newest first: those that are expected, and
+// all that have an instance or were skipped. A zero until is after the next period; a
+// zero since has no bound.
+func (e *Engine) Periods(ctx context.Context, name string, since, until time.Time, limit int) ([]proto.Period, error) {
+	all, err := e.openLedgers(ctx)
+	if err != nil {
+		return nil, storeError(err, name)
+	}
+	l, err := all.of(ctx, name)
+	if err != nil {
+		return nil, storeError(err, name)
+	}
+	list, err := l.lines(ctx, since, until, limited(limit, 100))
+	if err != nil {
+		return nil, storeError(err, name)
+	}
+	out := make([]proto.Period, 0, len(list))
+	if len(list) == 0 {
+		return out, nil
+	}
+	if err := l.read(ctx, list[len(list)-1].Start, list[0].Start.Add(time.Microsecond)); err != nil {
+		return nil, storeError(err, name)
+	}
+	for _, x := range list {
+		p, err := l.period(ctx, x)
+		if err != nil {
+			return nil, storeError(err, name)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// period returns one line.
+func (l *ledger) period(ctx context.Context, x line) (p proto.Period, err error) {
+	j := l.job
+	p = proto.Period{App: j.App.Name, Name: j.cal.Name(x.Start, j.App.Name), Start: x.Start, End: x.End, Why: x.Why,
+		Due: j.due(x.Start), State: proto.PeriodExpected}
+	if !j.recurring() {
+		p.Due = j.lastDue(l.ups, x.Occurrence)
+	}
+	in, made := l.instances[x.Start.UnixMicro()]
+	why, gone := l.whySkipped(x)
+	switch {
+	case made:
+		l.fill(&p, x, in)
+	case gone:
+		p.State, p.Reason = proto.PeriodSkipped, why
+	case j.recurring() || x.Start.After(l.now):
+		p.Reason = l.whyNot(&p)
+	default:
+		p.State = proto.PeriodWaiting
+		if err := l.await(ctx, &p, x); err != nil {
+			return p, err
+		}
+	}
+	l.judge(&p, x)
+	return p, nil
+}
+
+// fill adds what the last instance of a period says.
+func (l *ledger) fill(p *proto.Period, x line, in proto.Instance) {
+	p.State = periodState(in.State)
+	p.Number, p.Run, p.Name, p.End = in.Number, in.Run, in.Name, in.PeriodEnd
+	p.StartedAt, p.FinishedAt, p.RequestID, p.Reason = in.StartedAt, in.FinishedAt, in.RequestID, l.whyStands(in)
+	if !x.expected {
+		p.Due = in.Due
+	}
+	if in.State == proto.InstanceQueued && in.Due.After(l.now) && in.Recurring {
+		p.State = proto.PeriodExpected
+	}
+}
+
+// await says what a period of an app waits for that depends on others.
+func (l *ledger) await(ctx context.Context, p *proto.Period, x line) error {
+	if l.looked >= maxWaits {
+		p.Reason = "waits for upstream apps"
+		return nil
+	}
+	l.looked++
+	for _, name := range slices.Sorted(maps.Keys(l.job.App.Depends)) {
+		on, err := l.blockedOn(ctx, name, x.Occurrence)
+		if err != nil {
+			return err
+		}
+		if on != nil {
+			p.Waits = append(p.Waits, name)
+		}
+	}
+	if len(p.Waits) == 0 {
+		p.Reason = "its upstream apps have SUCCEEDED: its instance is about to be made"
+	}
+	return nil
+}
+
+// judge says whether a period is late, and what it blocks.
+func (l *ledger) judge(p *proto.Period, x line) {
+	if deadline := time.Duration(l.job.App.Deadline); deadline > 0 && p.State != proto.PeriodSkipped {
+		end := l.now
+		if p.State == proto.PeriodSucceeded && p.FinishedAt != nil {
+			end = *p.FinishedAt
+		}
+		p.Late = end.After(p.Due.Add(deadline))
+	}
+	// What lies before `since` is not waited for, nor what has nothing to do.
+	if x.expected && !l.succeeded[p.Start.UnixMicro()] && !p.Start.After(l.now) && l.starts.nothingIn(l.job, x.Occurrence) == "" {
+		p.Blocks = l.dependents
+	}
+}
+
+// standing says in words how a period stands that another one waits for.
+func standing(p proto.Period) string {
+	why := p.Reason
+	if len(p.Waits) > 0 {
+		why = strings.TrimSuffix("waits for "+strings.Join(p.Waits, ", ")+"; "+why, "; ")
+	}
+	switch p.State {
+	case proto.PeriodSkipped:
+		return "skipped: " + why + "; it must be run: treadle app run " + p.App + " --period " + p.Name
+	case proto.PeriodExpected, proto.PeriodWaiting:
+		if why == "" {
+			return "not due before " + stamp(p.Due)
+		}
+		return why
+	}
+	state := strings.ToUpper(string(p.State))
+	if why == "" {
+		return state
+	}
+	return state + ": " + why
+}
+
+func periodState(s proto.InstanceState) proto.PeriodState {
+	switch s {
+	case proto.InstanceQueued:
+		return proto.PeriodQueued
+	case proto.InstanceRunning:
+		return proto.PeriodRunning
+	case proto.InstanceToUndo, proto.InstanceUndoing:
+		return proto.PeriodUndoing
+	case proto.InstanceSucceeded:
+		return proto.PeriodSucceeded
+	}
+	return proto.PeriodFailed
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+// alignSince sets from when on periods are expected of apps that depend on others: not
+// before the first period in which an upstream app has something to do. Else that
+// period would never be done, and what depends on it in turn would wait for ever.
+func (e *Engine) alignSince(ctx context.Context, puts []store.AppPut) error {
+	a := aligner{puts: map[string]*store.AppPut{}, there: map[string]*Job{}, done: map[string]bool{}}
+	names := map[string]bool{}
+	for i := range puts {
+		a.puts[puts[i].App.Name] = &puts[i]
+		for up := range puts[i].App.Depends {
+			names[up] = true
+		}
+	}
+	all := slices.Sorted(maps.Keys(names))
+	for len(all) > 0 {
+		n := min(page, len(all))
+		jobs, err := e.jobs.fresh(ctx, all[:n]...)
+		if err != nil {
+			return err
+		}
+		maps.Copy(a.there, jobs)
+		all = all[n:]
+	}
+	for i := range puts {
+		if err := a.align(puts[i].App.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// aligner has the apps that are stored together, and those that are there.
+type aligner struct {
+	puts  map[string]*store.AppPut
+	there map[string]*Job
+	done  map[string]bool // or under way
+}
+
+func (a *aligner) align(name string) error {
+	p := a.puts[name]
+	if p == nil || a.done[name] || len(p.App.Depends) == 0 {
+		return nil
+	}
+	a.done[name] = true
+	job, err := compile(store.AppRow{App: p.App})
+	if err != nil {
+		return err
+	}
+	var first time.Time
+	for up := range p.App.Depends {
+		at, ok, err := a.firstOf(up)
+		if err != nil {
+			return err
+		}
+		if ok && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	if o, ok := job.cal.AtOrBefore(first); ok && !first.IsZero() && o.Start.After(p.Since) {
+		p.Since = o.Start
+		p.DeadlineStart, p.DeadlineAt = job.deadline(o.Start, o.End)
+	}
+	return nil
+}
+
+// firstOf returns the first occurrence that is expected of an app.
+func (a *aligner) firstOf(name string) (time.Time, bool, error) {
+	put := a.puts[name]
+	if up := a.there[name]; up != nil && (put == nil || store.SameTimes(up.App, put.App)) {
+		o, ok := up.cal.Next(up.Since.Add(-time.Nanosecond))
+		return o.Start, ok, nil
+	}
+	if err := a.align(name); err != nil || put == nil {
+		return time.Time{}, false, err
+	}
+	return put.Since, true, nil
+}
