@@ -97,7 +97,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	var recurring *engine.Engine // nothing calls it before the manager runs
 	manager := request.New(request.Config{
 		Store: db, Specs: specs, Runners: runners, Logger: deps.Logger, Registry: metrics,
-		Host: member, RunnerURL: cfg.JRClient.URL,
+		ManagerID: member, RunnerURL: cfg.JRClient.URL,
 		MaxArgsSize: cfg.Limits.Args,
 		RunnerTries: cfg.Runner.Tries, RunnerRetryWait: cfg.Runner.RetryWait, DeliveryTimeout: deliveryTimeout,
 		Lease: cfg.Lease, SuspendTTL: cfg.Resumer.TTL, ClaimTimeout: cfg.Resumer.ClaimTimeout, ResumeEvery: cfg.Resumer.Interval,

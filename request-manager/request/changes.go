@@ -8,15 +8,19 @@ import (
 
 // changes tells those who watch a request that it may have changed.
 type changes struct {
+	// onEnd is called with requests that may have ended.
+	onEnd func(requestIDs ...string)
+
 	mu      sync.Mutex
 	watches map[string]map[chan struct{}]bool
 }
 
-func newChanges() *changes {
-	return &changes{watches: map[string]map[chan struct{}]bool{}}
+func newChanges(onEnd func(requestIDs ...string)) *changes {
+	return &changes{onEnd: onEnd, watches: map[string]map[chan struct{}]bool{}}
 }
 
-// watch returns a channel that has room for one wake-up, and what ends the watch.
+// watch returns a channel that has room for one wake-up, and a function that ends
+// the watch.
 func (c *changes) watch(id string) (<-chan struct{}, func()) {
 	ch := make(chan struct{}, 1)
 	c.mu.Lock()
@@ -43,11 +47,11 @@ func (c *changes) notify(id string) {
 	}
 }
 
-// mayHaveEnded tells all who want to know that the request changed, and may have
+// mayHaveEnded tells all who want to know that a request changed, and may have
 // ended.
-func (m *Manager) mayHaveEnded(id string) {
-	m.changes.notify(id)
-	m.cfg.Ended(id)
+func (c *changes) mayHaveEnded(id string) {
+	c.notify(id)
+	c.onEnd(id)
 }
 
 // Changed returns a channel that says when the request may have changed through

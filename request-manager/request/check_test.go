@@ -108,7 +108,7 @@ func TestCheckReplaysSequencesThatStartedAgain(t *testing.T) {
 		for id, finished := range map[string]uint{right: 0, wrong: 1} {
 			entries := []proto.JobLog{w.entry(id, "first", 0), w.entry(id, "second", 1), w.entry(id, "third", 2)}
 			entries[2].State = proto.StateFail
-			c, _, err := m.replay(t.Context(), id)
+			c, _, err := replay(t.Context(), w.store, id)
 			must(t, err)
 			for i := range entries {
 				must(t, c.Apply(&entries[i]))

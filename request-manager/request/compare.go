@@ -5,15 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
 )
 
 // Bounds of what waits to be compared, and of what is logged of a difference.
@@ -23,13 +27,15 @@ const (
 	maxShown       = 300 // bytes of one value
 )
 
-// comparer holds every suspended job chain that a runner hands in against the one
+// comparer compares every suspended job chain that a runner hands back with the one
 // that a replay of the job log gives. They must be equal: recovery relies on it. It
 // is done afterwards, so that no runner waits for it, and skipped where too much is
-// handed in at once.
+// handed back at once.
 type comparer struct {
-	m    *Manager
-	wake chan struct{}
+	store    *store.Store
+	log      *slog.Logger
+	compared *prometheus.CounterVec // by outcome
+	wake     chan struct{}
 
 	mu      sync.Mutex
 	waiting []*proto.SuspendedJobChain
@@ -46,7 +52,7 @@ func (x *comparer) add(sjc *proto.SuspendedJobChain) {
 	}
 	x.mu.Unlock()
 	if full {
-		x.m.metrics.compared.WithLabelValues(outcomeSkipped).Inc()
+		x.compared.WithLabelValues(outcomeSkipped).Inc()
 		return
 	}
 	wait.Nudge(x.wake)
@@ -75,14 +81,14 @@ func (x *comparer) run(ctx context.Context) {
 		}
 		for sjc := x.take(); sjc != nil && ctx.Err() == nil; sjc = x.take() {
 			outcome := x.compare(ctx, sjc)
-			x.m.metrics.compared.WithLabelValues(outcome).Inc()
+			x.compared.WithLabelValues(outcome).Inc()
 		}
 	}
 }
 
 func (x *comparer) compare(ctx context.Context, sjc *proto.SuspendedJobChain) (outcome string) {
-	log := x.m.log.With("request", sjc.RequestID, "entries", sjc.Entries)
-	c, secrets, err := replayTo(ctx, x.m.store, sjc.RequestID, sjc.Entries)
+	log := x.log.With("request", sjc.RequestID, "entries", sjc.Entries)
+	c, secrets, err := replayTo(ctx, x.store, sjc.RequestID, sjc.Entries)
 	if err != nil {
 		if ctx.Err() == nil && proto.ErrorCode(err) != proto.CodeUnavailable {
 			log.Error("the job log does not fit the job chain of a request that was suspended", "error", err)
@@ -98,7 +104,7 @@ func (x *comparer) compare(ctx context.Context, sjc *proto.SuspendedJobChain) (o
 	if len(differences) == 0 {
 		return outcomeEqual
 	}
-	log.Error("the suspended job chain of the runner is not that of the job log",
+	log.Error("the suspended job chain of the runner differs from a replay of the job log",
 		"differences", strings.Join(differences, "; "))
 	return outcomeDiffers
 }

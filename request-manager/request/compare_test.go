@@ -12,10 +12,10 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// handIn has a runner hand in a chain, changed by change, after one entry.
-func (w *world) handIn(m *Manager, r *fakeRunner, id string, change func(*proto.SuspendedJobChain)) {
+// handBack has a runner hand back a chain, changed by change, after one entry.
+func (w *world) handBack(m *Manager, r *fakeRunner, id string, change func(*proto.SuspendedJobChain)) {
 	w.t.Helper()
-	c, _, err := m.replay(w.t.Context(), id)
+	c, _, err := replay(w.t.Context(), w.store, id)
 	must(w.t, err)
 	name := "first"
 	if c.TotalJobs() == 1 {
@@ -38,7 +38,7 @@ func (w *world) handIn(m *Manager, r *fakeRunner, id string, change func(*proto.
 	w.mu.Unlock()
 }
 
-func TestHandedInChainsAreHeldAgainstTheLog(t *testing.T) {
+func TestHandedBackChainsAreHeldAgainstTheLog(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		t := w.t
@@ -50,9 +50,9 @@ func TestHandedInChainsAreHeldAgainstTheLog(t *testing.T) {
 		r := w.runner(m, "jr-1", "http://jr-1")
 		ids := []string{w.create(m, "deploy"), w.create(m, "deploy"), w.create(m, "login")}
 		after(time.Second)
-		w.handIn(m, r, ids[0], func(*proto.SuspendedJobChain) {})
-		w.handIn(m, r, ids[1], func(s *proto.SuspendedJobChain) { clear(s.TotalJobTries) })
-		w.handIn(m, r, ids[2], func(s *proto.SuspendedJobChain) {
+		w.handBack(m, r, ids[0], func(*proto.SuspendedJobChain) {})
+		w.handBack(m, r, ids[1], func(s *proto.SuspendedJobChain) { clear(s.TotalJobTries) })
+		w.handBack(m, r, ids[2], func(s *proto.SuspendedJobChain) {
 			for _, j := range s.JobChain.Jobs {
 				j.Data = proto.Values{"password": "hunter2"}
 			}

@@ -43,7 +43,7 @@ func (m *Manager) Create(ctx context.Context, c proto.CreateRequest, user, key s
 		return proto.Request{}, storeError(err, "")
 	}
 	m.metrics.created.Inc()
-	m.enqueue(pendingRequest{id: n.Request.ID, body: n.Chain, host: c.Host})
+	m.dispatcher.enqueue(pendingRequest{id: n.Request.ID, body: n.Chain, host: c.Host})
 	m.changes.notify(n.Request.ID)
 	return n.Request, nil
 }

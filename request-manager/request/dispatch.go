@@ -2,6 +2,7 @@ package request
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -22,19 +23,40 @@ const (
 	scanAge = 2 * time.Second
 )
 
-// dispatch sends what is PENDING to runners, until ctx ends.
-func (m *Manager) dispatch(ctx context.Context) {
-	d := &dispatcher{m: m}
-	scan := time.NewTicker(scanEvery)
-	defer scan.Stop()
+// dispatcher hands PENDING requests over to runners.
+type dispatcher struct {
+	store   *store.Store
+	log     *slog.Logger
+	fleet   *fleet
+	queue   *dispatchQueue
+	sender  *sender
+	changes *changes
+	scanNow <-chan struct{} // a host has a runner that had none
+
+	deliveries sync.WaitGroup
+}
+
+// enqueue has a PENDING request sent. A request that waits for a host without a
+// runner is left to the scan.
+func (d *dispatcher) enqueue(r pendingRequest) {
+	if r.host == "" || d.fleet.hasRunner(r.host) {
+		d.queue.add(r)
+	}
+}
+
+// run sends what is PENDING to runners, until ctx ends and all deliveries have
+// ended.
+func (d *dispatcher) run(ctx context.Context) {
+	tick := time.NewTicker(scanEvery)
+	defer tick.Stop()
 	d.scan(ctx)
 	for {
 		d.sendAll(ctx)
 		select {
-		case <-m.queue.wake:
-		case <-scan.C:
+		case <-d.queue.wake:
+		case <-tick.C:
 			d.scan(ctx)
-		case <-m.newHost:
+		case <-d.scanNow:
 			d.scan(ctx)
 		case <-ctx.Done():
 			d.deliveries.Wait()
@@ -43,33 +65,19 @@ func (m *Manager) dispatch(ctx context.Context) {
 	}
 }
 
-// dispatcher is the state of the dispatch loop.
-type dispatcher struct {
-	m          *Manager
-	deliveries sync.WaitGroup
-}
-
 // scan reads what is PENDING and can be sent now: that of hosts without room would
 // hide the rest, if there is much of it.
 func (d *dispatcher) scan(ctx context.Context) {
-	d.m.queue.keep(d.m.fleet.isThere)
-	pending, err := d.m.store.PendingRequests(ctx, scanAge, maxQueued, d.m.fleet.hostsWithRoom()...)
+	d.queue.keep(d.fleet.hasRunner)
+	pending, err := d.store.PendingRequests(ctx, scanAge, maxQueued, d.fleet.hostsWithRoom()...)
 	if err != nil {
 		if ctx.Err() == nil {
-			d.m.log.Warn("cannot read what is PENDING", "error", err)
+			d.log.Warn("cannot read PENDING requests", "error", err)
 		}
 		return
 	}
 	for _, p := range pending {
-		d.m.queue.add(pendingRequest{id: p.RequestID, epoch: p.Epoch, host: p.Host})
-	}
-}
-
-// enqueue has a PENDING request sent. What waits for a host that is away is left to
-// the scan.
-func (m *Manager) enqueue(r pendingRequest) {
-	if r.host == "" || m.fleet.isThere(r.host) {
-		m.queue.add(r)
+		d.queue.add(pendingRequest{id: p.RequestID, epoch: p.Epoch, host: p.Host})
 	}
 }
 
@@ -90,19 +98,19 @@ func (d *dispatcher) sendAll(ctx context.Context) {
 // assign takes a batch out of the queue and chooses a runner for each request.
 func (d *dispatcher) assign() (byRunner map[string][]pendingRequest, runners map[string]proto.Runner) {
 	byRunner, runners = map[string][]pendingRequest{}, map[string]proto.Runner{}
-	closed := map[string]bool{} // hosts without room
+	full := map[string]bool{} // hosts without room
 	for sent := 0; sent < maxDispatchBatch; {
-		r, ok := d.m.queue.take(closed)
+		r, ok := d.queue.take(full)
 		if !ok {
 			break
 		}
-		runner, ok := d.m.fleet.pick(r.host)
+		runner, ok := d.fleet.pick(r.host)
 		if !ok {
-			d.m.queue.putBack(r)
+			d.queue.putBack(r)
 			if r.host == "" {
 				break // then no host has room
 			}
-			closed[r.host] = true
+			full[r.host] = true
 			continue
 		}
 		runners[runner.ID] = runner
@@ -114,128 +122,65 @@ func (d *dispatcher) assign() (byRunner map[string][]pendingRequest, runners map
 
 // handOver marks requests RUNNING on a runner, in one transaction, and then
 // sends them. A request that another manager or a stop took first is not ours to
-// send. What was begun is ended also if ctx ends: a request that is RUNNING and
+// send. In-flight work completes also if ctx ends: a request that is RUNNING and
 // was not sent takes long to be found.
 func (d *dispatcher) handOver(ctx context.Context, runner proto.Runner, rs []pendingRequest) {
 	handovers := make([]store.Handover, len(rs))
 	for i, r := range rs {
 		handovers[i] = store.Handover{RequestID: r.id, Epoch: r.epoch}
 	}
-	taken, err := d.m.store.Dispatch(context.WithoutCancel(ctx), handovers, runner.ID, runner.URL)
+	taken, err := d.store.Dispatch(context.WithoutCancel(ctx), handovers, runner.ID, runner.URL)
 	if err != nil {
-		d.m.log.Warn("cannot hand requests over; the scan will find them", "requests", len(rs), "runner", runner.ID, "error", err)
-		d.m.fleet.sent(runner.ID, len(rs), false)
+		d.log.Warn("cannot hand requests over; the next scan finds them", "requests", len(rs), "runner", runner.ID, "error", err)
+		d.fleet.sent(runner.ID, len(rs), false)
 		return
 	}
 	for _, r := range rs {
 		if !slices.Contains(taken, r.id) {
-			d.m.fleet.sent(runner.ID, 1, false)
+			d.fleet.sent(runner.ID, 1, false)
 			continue
 		}
-		d.m.changes.notify(r.id)
+		d.changes.notify(r.id)
 		d.deliveries.Go(func() { d.send(ctx, runner, r) })
 	}
 }
 
 // send brings one chain, RUNNING under its new epoch, to its runner.
 func (d *dispatcher) send(ctx context.Context, runner proto.Runner, r pendingRequest) {
-	m, epoch := d.m, r.epoch+1
-	log := m.log.With("request", r.id, "runner", runner.ID, "epoch", epoch)
+	epoch := r.epoch + 1
+	log := d.log.With("request", r.id, "runner", runner.ID, "epoch", epoch)
 	body := r.body
 	if body == nil {
 		var err error
-		if body, err = m.store.Chain(context.WithoutCancel(ctx), r.id); err != nil {
+		if body, err = d.store.Chain(context.WithoutCancel(ctx), r.id); err != nil {
 			log.Error("cannot read the job chain", "error", err)
-			m.fleet.sent(runner.ID, 1, false)
-			m.giveBack(ctx, r.id, epoch, "the job chain could not be read")
+			d.fleet.sent(runner.ID, 1, false)
+			d.returnToPending(ctx, r.id, epoch, "the job chain could not be read")
 			return
 		}
 	}
-	outcome, err := m.deliver(ctx, runner, len(body), func(ctx context.Context) error {
-		return m.cfg.Runners.StartChain(ctx, runner, r.id, epoch, body)
-	})
+	outcome, err := d.sender.start(ctx, runner, r.id, epoch, body)
 	switch outcome {
 	case delivered:
 		log.Debug("request sent")
 	case refused:
-		log.Info("the job runner did not take the request", "error", err)
+		log.Info("the job runner refused the request", "error", err)
 		if isUnfit(err) {
-			m.failUnfit(ctx, r.id, epoch, whyRefused(runner, err))
+			d.sender.failUnfit(ctx, r.id, epoch, whyRefused(runner, err))
 			return
 		}
-		m.giveBack(ctx, r.id, epoch, whyRefused(runner, err))
+		d.returnToPending(ctx, r.id, epoch, whyRefused(runner, err))
 	case unknown:
-		log.Warn("the job runner did not answer; whether it has the request shows with its next heartbeat, or its lease", "error", err)
+		log.Warn(unknownDelivery, "error", err)
 	}
 }
 
-// deliveryRate is how many bytes of a chain a runner is expected to take in a
-// second, at the least, beyond the delivery timeout.
-const deliveryRate = 1 << 20
-
-// deliver sends a chain of so many bytes to a runner until it answers: the same runner, the
-// same epoch, so that accepting twice is harmless. If ctx ends, it does not try
-// again.
-func (m *Manager) deliver(ctx context.Context, runner proto.Runner, size int, send func(context.Context) error) (outcome delivery, err error) {
-	defer func() { m.fleet.sent(runner.ID, 1, outcome != refused) }()
-	unanswered := false
-	timeout := m.cfg.DeliveryTimeout + time.Duration(size)*time.Second/deliveryRate
-	for try := 1; ; try++ {
-		err = sendOnce(ctx, timeout, send)
-		outcome = deliveryOf(err)
-		if outcome == refused && unanswered && (isUnsent(err) || isAnother(err)) {
-			outcome = unknown // this try did not get there, but an earlier one may have
-		}
-		if outcome == unknown || outcome == refused && !isUnfit(err) {
-			m.fleet.suspect(runner.ID)
-		}
-		if outcome != unknown || try >= m.cfg.RunnerTries || isAnother(err) {
-			return outcome, err
-		}
-		unanswered = true
-		wait := time.NewTimer(m.cfg.RunnerRetryWait)
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
-			return unknown, err
-		}
-		if m.fleet.isGone(runner.ID) {
-			// Who is at its address now would begin again what the other may have done
-			// in part.
-			return unknown, err
-		}
-	}
-}
-
-func sendOnce(ctx context.Context, timeout time.Duration, send func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-	defer cancel()
-	return send(ctx)
-}
-
-func whyRefused(runner proto.Runner, err error) string {
-	return "job runner " + runner.URL + ": " + proto.Body(err).Message
-}
-
-// failUnfit ends a request whose chain no runner will ever take.
-func (m *Manager) failUnfit(ctx context.Context, id string, epoch uint64, reason string) {
-	ctx = context.WithoutCancel(ctx)
-	item := proto.ReportItem{RequestID: id, Epoch: epoch, Final: proto.StateFail, Reason: reason}
-	if c, _, err := m.replay(ctx, id); err == nil {
-		item.FinishedJobs = c.FinishedJobs()
-	}
-	if err := m.report(ctx, item); err != nil {
-		m.log.Warn("cannot fail the request; it is recovered later", "request", id, "epoch", epoch, "error", err)
-	}
-}
-
-// giveBack makes a request that no runner took PENDING again.
-func (m *Manager) giveBack(ctx context.Context, id string, epoch uint64, reason string) {
-	if err := m.store.Return(context.WithoutCancel(ctx), id, epoch, reason); err != nil {
-		m.log.Warn("cannot give the request back; it is recovered later", "request", id, "epoch", epoch, "error", err)
+// returnToPending makes a request that no runner accepted PENDING again. It waits
+// for the next scan: a runner that refuses is not asked in a loop.
+func (d *dispatcher) returnToPending(ctx context.Context, id string, epoch uint64, reason string) {
+	if err := d.store.Return(context.WithoutCancel(ctx), id, epoch, reason); err != nil {
+		d.log.Warn("cannot make the request PENDING again; it is recovered later", "request", id, "epoch", epoch, "error", err)
 		return
 	}
-	m.mayHaveEnded(id) // if a stop was asked for
-	// It waits for the next scan: a runner that refuses is not asked in a loop.
+	d.changes.mayHaveEnded(id) // if a stop was asked for
 }

@@ -302,7 +302,7 @@ func TestADrainingRunnerGetsNothing(t *testing.T) {
 func TestTwoManagersSendEachRequestOnce(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		m1, m2 := w.manager(), w.manager(func(c *Config) { c.Host = "rm-2" })
+		m1, m2 := w.manager(), w.manager(func(c *Config) { c.ManagerID = "rm-2" })
 		var ids []string
 		for range 60 { // m1 does not run yet: both find them in the store
 			n, err := m1.build(w.t.Context(), proto.CreateRequest{Type: "deploy"})

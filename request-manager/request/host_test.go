@@ -226,7 +226,7 @@ func TestEndsAreTold(t *testing.T) {
 func TestAHostIsSeenThroughTheRegistry(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		a, b := w.manager(), w.manager(func(c *Config) { c.Host = "rm-2" })
+		a, b := w.manager(), w.manager(func(c *Config) { c.ManagerID = "rm-2" })
 		w.run(a)
 		w.run(b)
 		w.runner(a, "db1", "http://db1")

@@ -144,7 +144,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 
 // manager makes a manager that does not run.
 func (w *world) manager(change ...func(*Config)) *Manager {
-	cfg := Config{Store: w.store, Specs: w.specs, Runners: w, Logger: slog.New(slog.DiscardHandler), Host: "rm-1"}
+	cfg := Config{Store: w.store, Specs: w.specs, Runners: w, Logger: slog.New(slog.DiscardHandler), ManagerID: "rm-1"}
 	for _, c := range change {
 		c(&cfg)
 	}

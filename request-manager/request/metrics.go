@@ -79,8 +79,8 @@ func newMetrics(r prometheus.Registerer, queueLen func() int) *metrics {
 	return m
 }
 
-// tookReport counts a report and what ended by it.
-func (x *metrics) tookReport(items []proto.ReportItem, refused map[string]bool) {
+// countReport counts a report and what ended by it.
+func (x *metrics) countReport(items []proto.ReportItem, refused map[string]bool) {
 	x.reports.Add(float64(len(items)))
 	x.refused.Add(float64(len(refused)))
 	for i := range items {

@@ -2,6 +2,7 @@ package request
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/treadle-run/treadle/internal/wait"
@@ -9,16 +10,26 @@ import (
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
-// handOverTime is how long a chain may be on its way to a runner that does not
-// count its heartbeats before it is believed when it says that it does not have
-// the chain: longer than all tries to deliver it take.
-func (c *Config) handOverTime() time.Duration {
-	return time.Duration(c.RunnerTries)*(c.DeliveryTimeout+c.RunnerRetryWait) + 10*time.Second
-}
-
 // deliveryTime is what each job of a chain adds to the time that the chain may be
 // on its way before its runner is told to refuse it.
 const deliveryTime = 500 * time.Microsecond
+
+// maxForbidden is how many forbidden chains are remembered.
+const maxForbidden = 10_000
+
+// missingChains finds chains that were handed over to a runner which does not have
+// them: they were lost on the way. A chain is missing once its runner has confirmed
+// that it would refuse it, so that it cannot arrive late.
+type missingChains struct {
+	now          func(context.Context) (time.Time, error) // the database's clock
+	arrival      time.Duration                            // for a chain to arrive and be in a heartbeat
+	handOverTime time.Duration                            // for all tries to deliver a chain
+	recover      chan<- struct{}                          // woken when a chain is missing
+
+	mu        sync.Mutex
+	missing   map[string]store.Held // by request id
+	forbidden map[string]forbidden  // by request id
+}
 
 // forbidden is a chain that a runner was told to refuse, since it does not have it.
 type forbidden struct {
@@ -27,64 +38,62 @@ type forbidden struct {
 	beat     uint64 // the heartbeat whose answer said so
 }
 
-// maxForbidden is how many are remembered.
-const maxForbidden = 10_000
-
-// compare takes in what a runner holds as the store and the runner itself say. It
-// returns what the runner must refuse from now on: chains that were handed over to
-// it and that it does not have, which may be on their way still. When it has
-// obeyed, they are recovered.
-func (r *recoverer) compare(ctx context.Context, runner proto.Runner, held []store.Held, has map[string]bool) ([]proto.RunningChain, error) {
-	var missing []store.Held
+// compare compares what a runner holds according to the store with what it has
+// according to itself. It returns what the runner must refuse from now on: chains
+// that were handed over to it and that it does not have, which may still be on
+// their way. Once it has applied that, they are recovered.
+func (x *missingChains) compare(ctx context.Context, runner proto.Runner, held []store.Held, has map[string]bool) ([]proto.RunningChain, error) {
+	var absent []store.Held
 	for _, h := range held {
 		if !has[h.RequestID] {
-			missing = append(missing, h)
+			absent = append(absent, h)
 		}
 	}
-	if len(missing) == 0 {
+	if len(absent) == 0 {
 		return nil, nil
 	}
-	now, err := r.m.store.Now(ctx)
+	now, err := x.now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	var refuse []proto.RunningChain
-	for _, h := range missing {
+	for _, h := range absent {
 		since := now.Sub(h.Since)
-		switch f := r.forbids[h.RequestID]; {
-		case since <= r.m.cfg.HeartbeatTimeout+time.Duration(h.TotalJobs)*deliveryTime && since >= 0:
-			// It is about to come.
+		switch f := x.forbidden[h.RequestID]; {
+		case since <= x.arrival+time.Duration(h.TotalJobs)*deliveryTime && since >= 0:
+			// It is about to arrive.
 		case f.runnerID == runner.ID && f.epoch == h.Epoch && runner.Applied >= f.beat,
-			runner.Beat == 0 && since > r.m.cfg.handOverTime():
-			delete(r.forbids, h.RequestID)
-			if r.missing == nil {
-				r.missing = map[string]store.Held{}
+			runner.Beat == 0 && since > x.handOverTime:
+			delete(x.forbidden, h.RequestID)
+			if x.missing == nil {
+				x.missing = map[string]store.Held{}
 			}
-			r.missing[h.RequestID] = h
-			wait.Nudge(r.wake)
+			x.missing[h.RequestID] = h
+			wait.Nudge(x.recover)
 		case runner.Beat > 0:
 			refuse = append(refuse, proto.RunningChain{RequestID: h.RequestID, Epoch: h.Epoch})
 			if f.runnerID != runner.ID || f.epoch != h.Epoch {
-				r.forbid(h, runner)
+				x.forbid(h, runner)
 			}
 		}
 	}
 	return refuse, nil
 }
 
-func (r *recoverer) forbid(h store.Held, runner proto.Runner) {
-	if r.forbids == nil || len(r.forbids) >= maxForbidden {
-		r.forbids = map[string]forbidden{} // who is forgotten is told again
+func (x *missingChains) forbid(h store.Held, runner proto.Runner) {
+	if x.forbidden == nil || len(x.forbidden) >= maxForbidden {
+		x.forbidden = map[string]forbidden{} // a runner whose chain is forgotten is told again
 	}
-	r.forbids[h.RequestID] = forbidden{runner.ID, h.Epoch, runner.Beat}
+	x.forbidden[h.RequestID] = forbidden{runner.ID, h.Epoch, runner.Beat}
 }
 
-func (r *recoverer) takeMissing() map[string]store.Held {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	missing := r.missing
-	r.missing = nil
+// take returns what is missing, and forgets it.
+func (x *missingChains) take() map[string]store.Held {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	missing := x.missing
+	x.missing = nil
 	return missing
 }

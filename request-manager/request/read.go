@@ -2,12 +2,9 @@ package request
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"math"
 	"time"
 
-	"github.com/treadle-run/treadle/chain"
 	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
@@ -19,23 +16,23 @@ func (m *Manager) Get(ctx context.Context, id string) (proto.Request, error) {
 	if err != nil {
 		return r, storeError(err, id)
 	}
-	r.Reason = m.whyWaits(&r)
+	r.Reason = m.explainState(&r)
 	return r, nil
 }
 
-// whyWaits returns the reason of a request, and for one that waits for a runner
-// that is not there, that it does.
-func (m *Manager) whyWaits(r *proto.Request) string {
+// explainState returns the reason of a request, and for one that waits although no
+// runner can accept it, what it waits for.
+func (m *Manager) explainState(r *proto.Request) string {
 	switch {
 	case r.State != proto.StatePending && r.State != proto.StateSuspended:
-	case r.Host != "" && !m.fleet.isThere(r.Host):
-		waits := "waits for a job runner on host " + r.Host + ": none is there that takes job chains"
+	case r.Host != "" && !m.fleet.hasRunner(r.Host):
+		waits := "waits for a job runner on host " + r.Host + ": none there is accepting job chains"
 		if r.Reason != "" {
 			waits += " (" + r.Reason + ")"
 		}
 		return waits
 	case r.State == proto.StatePending && !m.fleet.any():
-		return "waits for a job runner: none is there that takes job chains"
+		return "waits for a job runner: none is accepting job chains"
 	}
 	return r.Reason
 }
@@ -61,7 +58,7 @@ func (m *Manager) JobChain(ctx context.Context, id string) (*proto.JobChain, err
 }
 
 func (m *Manager) jobChain(ctx context.Context, r *proto.Request) (*proto.JobChain, error) {
-	c, secrets, err := m.replay(ctx, r.ID)
+	c, secrets, err := replay(ctx, m.store, r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -83,57 +80,13 @@ func (m *Manager) jobChain(ctx context.Context, r *proto.Request) (*proto.JobCha
 	return &public, nil
 }
 
-// replay computes a chain from its archive and its job log.
-func (m *Manager) replay(ctx context.Context, id string) (*chain.Chain, []string, error) {
-	return replayTo(ctx, m.store, id, math.MaxUint64)
-}
-
-// errEnough ends a replay before the end of the log.
-var errEnough = errors.New("enough")
-
-// replayTo computes a chain as it was when its log had that many entries, and
-// returns its secrets, too.
-func replayTo(ctx context.Context, s *store.Store, id string, entries uint64) (*chain.Chain, []string, error) {
-	body, err := s.Chain(ctx, id)
-	if err != nil {
-		return nil, nil, storeError(err, id)
-	}
-	var jc proto.JobChain
-	if err := json.Unmarshal(body, &jc); err != nil {
-		return nil, nil, brokenChain(id, err)
-	}
-	c, err := chain.New(&jc)
-	if err != nil {
-		return nil, nil, brokenChain(id, err)
-	}
-	var unfit error
-	err = s.EachJobLog(ctx, id, func(e *proto.JobLog) error {
-		if e.Seq >= entries {
-			return errEnough
-		}
-		unfit = c.Apply(e)
-		return unfit
-	})
-	if unfit != nil {
-		return nil, nil, brokenChain(id, unfit)
-	}
-	if err != nil && !errors.Is(err, errEnough) {
-		return nil, nil, storeError(err, id)
-	}
-	return c, jc.Secrets, nil
-}
-
-func brokenChain(id string, err error) error {
-	return &proto.Error{Code: proto.CodeInternal, Message: "the stored job chain or job log cannot be read", RequestID: id, Err: err}
-}
-
 // Find returns the requests that the filter matches, newest first, without args
 // and job chains.
 func (m *Manager) Find(ctx context.Context, f proto.RequestFilter) ([]proto.Request, error) {
 	rs, err := m.store.FindRequests(ctx, f)
 	for i := range rs {
 		if rs[i].Host != "" {
-			rs[i].Reason = m.whyWaits(&rs[i])
+			rs[i].Reason = m.explainState(&rs[i])
 		}
 	}
 	return rs, storeError(err, "")

@@ -192,55 +192,6 @@ func TestARequestThatItsRunnerRefusesFromNowOnIsRecovered(t *testing.T) {
 	})
 }
 
-// Nobody is given up because the clock of the database is set.
-func TestTheClockOfTheDatabaseGivesNobodyUp(t *testing.T) {
-	t.Parallel()
-	r := &recoverer{heard: map[string]heard{}}
-	begun := time.Now()
-	x := proto.Runner{ID: "jr-1", HeartbeatAt: begun}
-	if d := r.listen([]proto.Runner{x}, begun)["jr-1"]; d != 0 {
-		t.Errorf("silent for %s when first read", d)
-	}
-	x.HeartbeatAt = begun.Add(-time.Hour) // a new heartbeat, by a clock that was set back
-	if d := r.listen([]proto.Runner{x}, begun.Add(2*time.Hour))["jr-1"]; d != 0 {
-		t.Errorf("silent for %s after a heartbeat", d)
-	}
-	if d := r.listen([]proto.Runner{x}, time.Now().Add(time.Minute))["jr-1"]; d < time.Minute || d > 2*time.Minute {
-		t.Errorf("silent for %s after a minute", d)
-	}
-}
-
-// The clock of the database was set back between two processes at one address.
-func TestWhoCameLastIsNotAMatterOfTheClock(t *testing.T) {
-	t.Parallel()
-	r := &recoverer{heard: map[string]heard{}}
-	now := time.Now()
-	old := proto.Runner{ID: "old", PID: 1, StartedAt: now, HeartbeatAt: now}
-	r.listen([]proto.Runner{old}, now)
-	second := proto.Runner{ID: "second", PID: 2, StartedAt: now.Add(-time.Hour), HeartbeatAt: now.Add(-time.Hour)}
-	r.listen([]proto.Runner{second, old}, now)
-	if r.succeeds(old, second) {
-		t.Error("the dead process took the place of the one that lives")
-	}
-	third := proto.Runner{ID: "third", PID: 3, StartedAt: now.Add(time.Hour), HeartbeatAt: now.Add(time.Hour)}
-	r.listen([]proto.Runner{second, old, third}, now)
-	if !r.succeeds(third, old) || !r.succeeds(third, second) {
-		t.Error("the third did not take the place of the others")
-	}
-
-	// A manager that has just come cannot know before it hears of one of them.
-	fresh := &recoverer{heard: map[string]heard{}}
-	fresh.listen([]proto.Runner{second, old}, now)
-	if fresh.succeeds(old, second) {
-		t.Error("known at first sight")
-	}
-	old.HeartbeatAt = old.HeartbeatAt.Add(2 * time.Second)
-	fresh.listen([]proto.Runner{second, old}, now)
-	if !fresh.succeeds(old, second) {
-		t.Error("not known after a heartbeat")
-	}
-}
-
 func TestJobsThatMustNotRunTwice(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -2,59 +2,108 @@ package request
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
 )
 
 // Report stores a batch of news from a runner in one transaction. Items of
 // chains that are no longer the runner's are refused one by one; all others are
 // durable when it returns.
 func (m *Manager) Report(ctx context.Context, r proto.Report) (proto.ReportAnswer, error) {
-	for i := range r.Items {
-		if err := checkItem(&r.Items[i]); err != nil {
+	return m.reporter.save(ctx, r)
+}
+
+// AddLog appends one job log entry.
+func (m *Manager) AddLog(ctx context.Context, epoch uint64, e proto.JobLog) error {
+	if err := checkEntry(e.RequestID, &e); err != nil {
+		return err
+	}
+	err := storeError(m.store.AppendLog(ctx, epoch, e), e.RequestID)
+	m.changes.notify(e.RequestID)
+	return err
+}
+
+// Progress records how many jobs have finished.
+func (m *Manager) Progress(ctx context.Context, epoch uint64, p proto.Progress) error {
+	err := storeError(m.store.SetProgress(ctx, p.RequestID, epoch, p.FinishedJobs), p.RequestID)
+	m.changes.notify(p.RequestID)
+	return err
+}
+
+// reporter stores what became of requests, and tells the roles that go on from
+// there.
+type reporter struct {
+	store   *store.Store
+	log     *slog.Logger
+	metrics *metrics
+	changes *changes
+	fleet   *fleet
+	compare func(*proto.SuspendedJobChain)
+	resume  chan<- struct{} // woken when a chain was handed back
+}
+
+// saveOne stores one item; one that is refused is CodeConflict.
+func (r *reporter) saveOne(ctx context.Context, item proto.ReportItem) error {
+	answer, err := r.save(ctx, proto.Report{Items: []proto.ReportItem{item}})
+	if err == nil && len(answer.Refused) > 0 {
+		err = proto.Errorf(proto.CodeConflict, "%s", answer.Refused[0].Message).ForRequest(item.RequestID)
+	}
+	return err
+}
+
+// save checks a report, stores it, and tells what came of it.
+func (r *reporter) save(ctx context.Context, report proto.Report) (proto.ReportAnswer, error) {
+	for i := range report.Items {
+		if err := checkItem(&report.Items[i]); err != nil {
 			return proto.ReportAnswer{}, err
 		}
-		failInterrupted(&r.Items[i])
+		failInterrupted(&report.Items[i])
 	}
-	refusals, err := m.store.SaveReport(ctx, r.Items)
+	refusals, err := r.store.SaveReport(ctx, report.Items)
 	if err != nil {
 		return proto.ReportAnswer{}, storeError(err, "")
 	}
-	refused := refusedIDs(refusals)
-	m.metrics.tookReport(r.Items, refused)
-	suspended, ended := 0, 0
-	var finals []string
-	for i := range r.Items {
-		m.changes.notify(r.Items[i].RequestID)
-		if r.Items[i].Suspended != nil || r.Items[i].Final != proto.StateUnknown {
-			finals = append(finals, r.Items[i].RequestID) // what is handed in and to be stopped has ended, too
-		}
-		if sjc := r.Items[i].Suspended; sjc != nil {
-			suspended++
-			if r.RunnerID != "" && !refused[r.Items[i].RequestID] { // our own is a replay itself
-				m.comparer.add(sjc)
-			}
-		} else if r.Items[i].Final != proto.StateUnknown {
-			ended++
-		}
-	}
-	if len(finals) > 0 {
-		m.cfg.Ended(finals...)
-	}
-	if suspended+ended > 0 {
-		m.fleet.release(r.RunnerID, suspended+ended)
-	}
-	if suspended > 0 {
-		// It is ending or draining, which its next heartbeat says, if one comes: what
-		// it has just handed in must not go back to it.
-		m.fleet.suspect(r.RunnerID)
-		wait.Nudge(m.resumer.wake)
-	}
 	for _, f := range refusals {
-		m.log.Warn("report refused", "request", f.RequestID, "epoch", f.Epoch, "runner", r.RunnerID, "why", f.Message)
+		r.log.Warn("report refused", "request", f.RequestID, "epoch", f.Epoch, "runner", report.RunnerID, "why", f.Message)
 	}
+	r.publish(&report, refusedIDs(refusals))
 	return proto.ReportAnswer{Refused: refusals}, nil
+}
+
+// publish tells watchers, metrics and the other roles of a stored report.
+func (r *reporter) publish(report *proto.Report, refused map[string]bool) {
+	r.metrics.countReport(report.Items, refused)
+	suspended := 0
+	var left []string // the runner
+	for i := range report.Items {
+		item := &report.Items[i]
+		r.changes.notify(item.RequestID)
+		if item.Suspended == nil && item.Final == proto.StateUnknown {
+			continue
+		}
+		left = append(left, item.RequestID)
+		if item.Suspended == nil {
+			continue
+		}
+		suspended++
+		if report.RunnerID != "" && !refused[item.RequestID] { // our own is a replay itself
+			r.compare(item.Suspended)
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	r.changes.onEnd(left...) // a chain handed back ends if a stop was asked for
+	r.fleet.release(report.RunnerID, len(left))
+	if suspended > 0 {
+		// The runner is shutting down or draining, which its next heartbeat says, if one
+		// comes: what it has just handed back must not go to it again.
+		r.fleet.suspect(report.RunnerID)
+		wait.Nudge(r.resume)
+	}
 }
 
 // refusedIDs returns the requests of the refused items.
@@ -67,8 +116,10 @@ func refusedIDs(refusals []proto.Refusal) map[string]bool {
 }
 
 func checkItem(item *proto.ReportItem) error {
-	if item.Final != proto.StateUnknown && !item.Final.Final() {
-		return proto.Errorf(proto.CodeInvalid, "final state %s: expected COMPLETE, FAIL or STOPPED", item.Final).ForRequest(item.RequestID)
+	if item.Final != proto.StateUnknown {
+		if err := checkFinal(item.RequestID, item.Final); err != nil {
+			return err
+		}
 	}
 	if s := item.Suspended; s != nil && (s.RequestID != item.RequestID || s.JobChain == nil) {
 		return proto.Errorf(proto.CodeInvalid, "suspended job chain: no jobChain, or of another request").ForRequest(item.RequestID)
@@ -91,53 +142,4 @@ func checkEntry(requestID string, e *proto.JobLog) error {
 		return proto.Errorf(proto.CodeInvalid, "job log entry: state %s: expected COMPLETE, FAIL or STOPPED", e.State).ForRequest(requestID)
 	}
 	return nil
-}
-
-// report stores one item; one that is refused is CodeConflict.
-func (m *Manager) report(ctx context.Context, item proto.ReportItem) error {
-	answer, err := m.Report(ctx, proto.Report{Items: []proto.ReportItem{item}})
-	if err == nil && len(answer.Refused) > 0 {
-		err = proto.Errorf(proto.CodeConflict, "%s", answer.Refused[0].Message).ForRequest(item.RequestID)
-	}
-	return err
-}
-
-// AddLog appends one job log entry.
-func (m *Manager) AddLog(ctx context.Context, epoch uint64, e proto.JobLog) error {
-	if err := checkEntry(e.RequestID, &e); err != nil {
-		return err
-	}
-	err := storeError(m.store.AppendLog(ctx, epoch, e), e.RequestID)
-	m.changes.notify(e.RequestID)
-	return err
-}
-
-// Progress takes in how many jobs have finished.
-func (m *Manager) Progress(ctx context.Context, epoch uint64, p proto.Progress) error {
-	err := storeError(m.store.SetProgress(ctx, p.RequestID, epoch, p.FinishedJobs), p.RequestID)
-	m.changes.notify(p.RequestID)
-	return err
-}
-
-// Finish ends a RUNNING request.
-func (m *Manager) Finish(ctx context.Context, epoch uint64, f proto.Finish) error {
-	if !f.State.Final() {
-		return proto.Errorf(proto.CodeInvalid, "state %s: expected COMPLETE, FAIL or STOPPED", f.State).ForRequest(f.RequestID)
-	}
-	return m.report(ctx, proto.ReportItem{RequestID: f.RequestID, Epoch: epoch, Final: f.State, FinishedJobs: f.FinishedJobs})
-}
-
-// FailPending ends a PENDING request as FAIL.
-func (m *Manager) FailPending(ctx context.Context, id, reason string) error {
-	err := storeError(m.store.FailPending(ctx, id, reason), id)
-	if err == nil {
-		m.metrics.ended.WithLabelValues(proto.StateFail.String()).Inc()
-	}
-	m.mayHaveEnded(id)
-	return err
-}
-
-// SuspendReport takes a suspended job chain from its runner.
-func (m *Manager) SuspendReport(ctx context.Context, epoch uint64, sjc *proto.SuspendedJobChain) error {
-	return m.resumer.Suspend(ctx, epoch, sjc)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // suspended makes n requests of which first is COMPLETE, and that a runner, which
-// is no more, has handed in.
+// is no more, has handed back.
 func (w *world) suspended(m *Manager, n int) []string {
 	w.t.Helper()
 	jr := w.runner(m, "jr-0", "http://jr-0")
@@ -26,7 +26,7 @@ func (w *world) suspended(m *Manager, n int) []string {
 	jr.beat()
 	for _, id := range ids {
 		jr.report(id, proto.StateUnknown, w.entry(id, "first", 0))
-		c, _, err := m.replay(w.t.Context(), id)
+		c, _, err := replay(w.t.Context(), w.store, id)
 		must(w.t, err)
 		delete(jr.has, id)
 		must(w.t, m.SuspendReport(w.t.Context(), 1, c.Suspended()))
@@ -120,7 +120,7 @@ func TestASuspendedChainThatNoRunnerCanTakeFails(t *testing.T) {
 func TestTwoManagersResumeEachRequestOnce(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		m1, m2 := w.manager(), w.manager(func(c *Config) { c.Host = "rm-2" })
+		m1, m2 := w.manager(), w.manager(func(c *Config) { c.ManagerID = "rm-2" })
 		stop := w.run(m1)
 		ids := w.suspended(m1, 40)
 		stop()
@@ -178,10 +178,10 @@ func TestTTLEndsASuspendedRequestExactly(t *testing.T) {
 				id := w.suspended(m, 1)[0]
 				stop()
 				after(c.rounded)
-				must(w.t, m.Resumer().Cleanup(w.t.Context()))
+				must(w.t, m.resumer.dropStale(w.t.Context()))
 				w.want(id, proto.StateSuspended)
 				after(time.Microsecond)
-				must(w.t, m.Resumer().Cleanup(w.t.Context()))
+				must(w.t, m.resumer.dropStale(w.t.Context()))
 				want := fmt.Sprintf("suspended for longer than %s: no job runner took it", c.rounded)
 				if r := w.want(id, proto.StateFail); r.Reason != want {
 					w.t.Errorf("reason %q", r.Reason)
@@ -201,13 +201,13 @@ func TestTheClaimOfADeadManagerIsDroppedExactly(t *testing.T) {
 		_, err := w.store.ClaimSJC(w.t.Context(), id, "rm-dead")
 		must(w.t, err)
 		after(5 * time.Minute)
-		must(w.t, m.Resumer().Cleanup(w.t.Context()))
+		must(w.t, m.resumer.dropStale(w.t.Context()))
 		w.runner(m, "jr-1", "http://jr-1")
-		must(w.t, m.Resumer().Resume(w.t.Context(), id)) // claimed: no error, and nothing sent
+		must(w.t, m.resumer.resumeOne(w.t.Context(), id)) // claimed: no error, and nothing sent
 		w.wantSent(id)
 		after(time.Microsecond)
-		must(w.t, m.Resumer().Cleanup(w.t.Context()))
-		must(w.t, m.Resumer().Resume(w.t.Context(), id))
+		must(w.t, m.resumer.dropStale(w.t.Context()))
+		must(w.t, m.resumer.resumeOne(w.t.Context(), id))
 		w.wantSent(id, "resume at http://jr-1 epoch 2")
 		w.want(id, proto.StateRunning)
 	})
@@ -224,7 +224,7 @@ func TestFailedClaimsDoNotFillARunner(t *testing.T) {
 		must(w.t, err)
 		w.runner(m, "jr-1", "http://jr-1", func(r *proto.Runner) { r.Capacity = 1 })
 		for range 5 {
-			must(w.t, m.Resumer().Resume(w.t.Context(), id))
+			must(w.t, m.resumer.resumeOne(w.t.Context(), id))
 		}
 		if _, ok := m.fleet.pick(""); !ok {
 			w.t.Error("the runner counts as full although nothing was sent to it")

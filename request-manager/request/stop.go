@@ -18,7 +18,7 @@ func (m *Manager) Start(ctx context.Context, id string) error {
 	if r.State != proto.StatePending {
 		return proto.Errorf(proto.CodeConflict, "the request is %s; only a PENDING request can be started", r.State).ForRequest(id)
 	}
-	m.enqueue(pendingRequest{id: id, epoch: r.Epoch, host: r.Host})
+	m.dispatcher.enqueue(pendingRequest{id: id, epoch: r.Epoch, host: r.Host})
 	return nil
 }
 
@@ -37,7 +37,7 @@ func (m *Manager) Stop(ctx context.Context, id string) error {
 	if err != nil {
 		return storeError(err, id)
 	}
-	m.mayHaveEnded(id)
+	m.changes.mayHaveEnded(id)
 	if s.State == proto.StateStopped {
 		m.metrics.ended.WithLabelValues(proto.StateStopped.String()).Inc()
 	}

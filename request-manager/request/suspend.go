@@ -1,6 +1,7 @@
 package request
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,8 +11,18 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// failInterrupted makes a FAIL of a chain that is handed in although jobs in it
-// that must not run twice were cut off: to go on with it would run them again.
+// SuspendReport accepts a suspended job chain that its runner hands back: it is
+// stored and its request made SUSPENDED, in one transaction.
+func (m *Manager) SuspendReport(ctx context.Context, epoch uint64, sjc *proto.SuspendedJobChain) error {
+	item := proto.ReportItem{RequestID: sjc.RequestID, Epoch: epoch, Suspended: sjc}
+	if sjc.JobChain != nil {
+		item.FinishedJobs = sjc.JobChain.FinishedJobs
+	}
+	return m.reporter.saveOne(ctx, item)
+}
+
+// failInterrupted makes a FAIL of a chain that is handed back although jobs in it
+// that must not run twice were interrupted: to resume it would run them again.
 func failInterrupted(item *proto.ReportItem) {
 	if item.Suspended == nil {
 		return
@@ -28,7 +39,7 @@ func failInterrupted(item *proto.ReportItem) {
 	slices.Sort(names)
 	why := item.Reason
 	if why == "" {
-		why = "its job runner handed it in"
+		why = "its job runner handed it back"
 	}
 	item.Suspended, item.Final = nil, proto.StateFail
 	item.Reason = fmt.Sprintf("%s and cut off jobs that must not run twice (idempotent: false): %s", why, strings.Join(names, ", "))
