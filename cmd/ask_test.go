@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/treadle-run/treadle/cmd/internal/term"
+	"github.com/treadle-run/treadle/cmd/internal/verb"
 	"github.com/treadle-run/treadle/job/builtin"
 )
 
@@ -32,7 +33,7 @@ func onTerminal(t *testing.T, f *fake, args ...string) *session {
 	}
 	s := &session{t: t, pty: user, out: bufio.NewReader(user), code: make(chan int, 1)}
 	p := &program{stdin: tty, out: &term.Out{Stdout: tty, Stderr: tty, Now: now}, registry: builtin.Registry(),
-		env: func(name string) (string, bool) { return f.URL, name == "TREADLE_ADDR" }}
+		env: verb.Environment{"TREADLE_ADDR": f.URL}}
 	go func() {
 		s.code <- p.run(t.Context(), args)
 		tty.Close()

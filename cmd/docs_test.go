@@ -68,7 +68,7 @@ func TestOperatePageHasGoodExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := verb.Environment(func(string) (string, bool) { return "", false })
+	env := verb.Environment{}
 	var found []string
 	for _, m := range configExample.FindAllStringSubmatch(string(page), -1) {
 		found = append(found, m[1])

@@ -204,7 +204,7 @@ func (f *fake) treadleWith(ctx context.Context, env map[string]string, stdin str
 	var stdout, stderr bytes.Buffer
 	p := &program{
 		stdin: strings.NewReader(stdin), out: &term.Out{Stdout: &stdout, Stderr: &stderr, Now: now}, registry: builtin.Registry(),
-		env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		env: env,
 	}
 	code := p.run(ctx, args)
 	return result{code, stdout.String(), stderr.String()}

@@ -47,7 +47,7 @@ func Main(r *job.Registry) {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, r *job.Registry) int {
 	p := &program{
 		stdin: stdin, out: &term.Out{Stdout: stdout, Stderr: stderr, Now: time.Now},
-		env: os.LookupEnv, registry: r,
+		env: verb.SystemEnvironment(), registry: r,
 	}
 	return p.run(ctx, args)
 }

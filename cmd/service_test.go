@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/treadle-run/treadle/cmd/internal/term"
+	"github.com/treadle-run/treadle/cmd/internal/verb"
 	"github.com/treadle-run/treadle/job/builtin"
 )
 
@@ -34,6 +35,8 @@ func TestServicesRefuseBadConfiguration(t *testing.T) {
 		{"job-runner", map[string]string{"TREADLE_SHUTDOWN_TIMEOUT": "soon"}, "environment variable TREADLE_SHUTDOWN_TIMEOUT: "},
 		{"job-runner", map[string]string{"TREADLE_SERVER_ADDR": "0.0.0.0:0"}, "set cluster.secret"},
 		{"migrate up", nil, "no database"},
+		{"job-runner", map[string]string{"TREADLE_LIMIT_DATA": "5"}, "unknown environment variable TREADLE_LIMIT_DATA, did you mean TREADLE_LIMITS_DATA?"},
+		{"lint", map[string]string{"TREADLE_SPEC_DIR": "specs"}, "unknown environment variable TREADLE_SPEC_DIR, did you mean TREADLE_SPECS_DIR?"},
 		{"request-manager x", nil, "too many arguments"},
 	} {
 		r := (&fake{}).treadleWith(t.Context(), tt.env, "", strings.Fields(tt.args)...)
@@ -44,6 +47,18 @@ func TestServicesRefuseBadConfiguration(t *testing.T) {
 		if strings.Contains(r.stderr, "hunter2") {
 			t.Errorf("the error has the password: %s", r.stderr)
 		}
+	}
+}
+
+// Both services may share an environment, and a job may run treadle.
+func TestVariablesOfOthersAreNoErrors(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{
+		"TREADLE_SQLITE_PATH": filepath.Join(t.TempDir(), "t.db"), "TREADLE_CAPACITY": "3", "TREADLE_ADDR": "http://127.0.0.1:1",
+		"TREADLE_REQUEST_ID": id, "TREADLE_OUTPUT": "/tmp/x", "TREADLE_TEST_MARIADB": "on",
+	}
+	if r := (&fake{}).treadleWith(t.Context(), env, "", "migrate", "up"); r.code != 0 {
+		t.Errorf("exit code %d: %s", r.code, r.stderr)
 	}
 }
 
@@ -105,7 +120,7 @@ func TestDevRunsARequestAndGoesOnWithTheSameData(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		stdout, stderr := &bytes.Buffer{}, &lines{await: "Try next", found: make(chan struct{})}
 		p := &program{stdin: strings.NewReader(""), out: &term.Out{Stdout: stdout, Stderr: stderr, Now: now}, registry: builtin.Registry(),
-			env: func(string) (string, bool) { return "", false }}
+			env: verb.Environment{}}
 		code := make(chan int, 1)
 		go func() {
 			code <- p.run(ctx, []string{"dev", "--listen", addr, "--data", data, "--specs", "../specs", "--demo", "hello"})
@@ -148,7 +163,7 @@ func TestCtrlCInTheDemoPromisesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	said := &lines{await: "RUNNING", found: make(chan struct{})}
 	p := &program{stdin: strings.NewReader(""), out: &term.Out{Stdout: said, Stderr: said, Now: now}, registry: builtin.Registry(),
-		env: func(string) (string, bool) { return "", false }}
+		env: verb.Environment{}}
 	code := make(chan int, 1)
 	go func() {
 		code <- p.run(ctx, []string{"dev", "--listen", freeAddr(t), "--data", filepath.Join(t.TempDir(), "data"), "--specs", specs, "--demo", "long"})

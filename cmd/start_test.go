@@ -65,6 +65,8 @@ func TestStartRefusesBadInputBeforeItStartsAnything(t *testing.T) {
 	dir := t.TempDir()
 	list := filepath.Join(dir, "list.json")
 	writeFile(t, list, `["a"]`)
+	twice := filepath.Join(dir, "twice.json")
+	writeFile(t, twice, `{"app": "shop", "meta": {"a": 1, "a": 2}}`)
 	null := filepath.Join(dir, "null.json")
 	writeFile(t, null, `null`)
 	for _, tt := range []struct {
@@ -75,6 +77,7 @@ func TestStartRefusesBadInputBeforeItStartsAnything(t *testing.T) {
 		{[]string{"deploy", "app=x"}, "deploy needs count=... token=...; treadle help deploy describes them"},
 		{[]string{"deploy", "count=x"}, `arg count: "x" is not a whole number`},
 		{[]string{"deploy", "--args-file", list}, "must have one JSON object"},
+		{[]string{"deploy", "--args-file", twice}, twice + `: meta: key "a" is given twice`},
 		{[]string{"deploy", "--args-file", null}, "must have one JSON object"},
 		{[]string{"deploy", "--args-file", dir + "/none"}, "no such file"},
 	} {
@@ -134,7 +137,7 @@ func TestWaitAsksWhatRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &watchWriter{text: "now: b", then: cancel}
 	p := &program{stdin: strings.NewReader(""), out: &term.Out{Stdout: out, Stderr: &bytes.Buffer{}, Now: now},
-		env: func(name string) (string, bool) { return f.URL, name == "TREADLE_ADDR" }}
+		env: verb.Environment{"TREADLE_ADDR": f.URL}}
 	if code := p.run(ctx, []string{"watch", id}); code != verb.ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
@@ -149,7 +152,7 @@ func TestCtrlCLeavesTheRequestRunningAndSaysSo(t *testing.T) {
 	var stderr bytes.Buffer
 	out := &watchWriter{text: "RUNNING", then: cancel}
 	p := &program{stdin: strings.NewReader(""), out: &term.Out{Stdout: out, Stderr: &stderr, Now: now},
-		env: func(name string) (string, bool) { return f.URL, name == "TREADLE_ADDR" }}
+		env: verb.Environment{"TREADLE_ADDR": f.URL}}
 	if code := p.run(ctx, []string{"start", "hello", "--wait"}); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}

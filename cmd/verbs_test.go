@@ -129,6 +129,7 @@ func TestExitCodesAndMessages(t *testing.T) {
 		{args: "statsu x", code: 2, want: `treadle: unknown command "statsu", did you mean status?`},
 		{args: "frobnicate", code: 2, want: `treadle: unknown command "frobnicate"; treadle help lists all`},
 		{args: "status", code: 2, want: "treadle: missing argument: the ID of the request"},
+		{args: "stop", code: 2, want: "treadle: missing argument: the ID of at least one request"},
 		{args: "status a b", code: 2, want: "treadle: too many arguments, expected the ID of the request"},
 		{args: "find x", code: 2, want: "treadle: too many arguments"},
 		{args: "find --nope", code: 2, want: "treadle: unknown flag: --nope; see treadle help"},
@@ -189,5 +190,26 @@ func TestVersionIsTextAndJSON(t *testing.T) {
 		if _, ok := v[key]; !ok {
 			t.Errorf("the JSON has no %q: %v", key, v)
 		}
+	}
+}
+
+func TestStopTakesSeveralIDs(t *testing.T) {
+	t.Parallel()
+	line := id + " hello RUNNING 1/3 jobs, started 1m ago\n"
+	f := newFake(t)
+	if r := f.treadle(t, "stop", id, id); r.code != 0 || r.stdout != line+line {
+		t.Errorf("exit code %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	r := f.treadle(t, "stop", other, id)
+	if r.code != 2 || r.stdout != line {
+		t.Errorf("one is unknown: exit code %d: %s", r.code, r.stdout)
+	}
+	if want := "treadle: " + other + ": no request with that id\n"; r.stderr != want {
+		t.Errorf("stderr %q, want %q", r.stderr, want)
+	}
+	var list []map[string]any
+	r = f.treadle(t, "stop", id, id, "--output", "json")
+	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || len(list) != 2 {
+		t.Errorf("%v: %s", err, r.stdout)
 	}
 }

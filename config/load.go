@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -203,15 +205,20 @@ func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!
 // didYouMean ends a message about an unknown key: the nearest key if one is
 // near, else all there are.
 func didYouMean(prefix, name string, fields map[string]reflect.Value) string {
-	best, distance := "", 3
-	for f := range fields {
-		d := levenshtein.ComputeDistance(strings.ToLower(name), f)
-		if d < distance || d == distance && f < best {
-			best, distance = f, d
-		}
-	}
+	best := nearest(strings.ToLower(name), slices.Sorted(maps.Keys(fields)))
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf(", did you mean %q?", prefix+best)
+}
+
+// nearest returns the first of the names that are nearest to name, "" if none is near.
+func nearest(name string, names []string) string {
+	best, distance := "", 3
+	for _, n := range names {
+		if d := levenshtein.ComputeDistance(name, n); d < distance {
+			best, distance = n, d
+		}
+	}
+	return best
 }

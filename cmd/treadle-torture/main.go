@@ -31,7 +31,7 @@ func main() {
 		<-signals
 		os.Exit(verb.ExitInterrupted)
 	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr, os.LookupEnv))
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr, verb.SystemEnvironment()))
 }
 
 // run is main for tests: it returns the exit code.

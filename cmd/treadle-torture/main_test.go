@@ -13,7 +13,7 @@ import (
 func treadleTorture(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder
-	code = run(t.Context(), args, &out, &err, func(string) (string, bool) { return "", false })
+	code = run(t.Context(), args, &out, &err, verb.Environment{})
 	return code, out.String(), err.String()
 }
 
@@ -46,7 +46,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"requests --jrs 0", "--jrs must be from 1"},
 		{"requests --rate 0", "--rate must be more than 0"},
 		{"requests --gap 0s", "--gap must be from 10ms"},
-		{"requests --output xml", "neither text nor json"},
+		{"requests --output xml", "expected text, wide or json"},
 		{"apps", "unknown command"},
 	} {
 		code, _, stderr := treadleTorture(t, strings.Fields(tt.args)...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/treadle-run/treadle/cmd/internal/term"
 	"github.com/treadle-run/treadle/cmd/internal/verb"
+	"github.com/treadle-run/treadle/internal/exactjson"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -70,6 +71,9 @@ func ParseValue(valueType, text string, asJSON bool) (any, error) {
 		}
 		return nil, fmt.Errorf("%s is not %s", quoted(text), nouns[valueType])
 	}
+	if err := exactjson.Check([]byte(text)); err != nil {
+		return nil, err
+	}
 	if !asJSON && !fits(valueType, v) {
 		return nil, fmt.Errorf("%s is not %s", quoted(text), nouns[valueType])
 	}
@@ -100,12 +104,15 @@ func fits(valueType string, v any) bool {
 	return false
 }
 
+// splitTexts reads "a, b,,c": four strings, of which the third is empty. Nothing is an
+// empty list.
 func splitTexts(text string) []any {
 	list := []any{}
+	if strings.TrimSpace(text) == "" {
+		return list
+	}
 	for e := range strings.SplitSeq(text, ",") {
-		if e = strings.TrimSpace(e); e != "" {
-			list = append(list, e)
-		}
+		list = append(list, strings.TrimSpace(e))
 	}
 	return list
 }
@@ -123,6 +130,9 @@ func ReadFile(stdin io.Reader, path string) (proto.Values, error) {
 	var args proto.Values
 	if err := json.Unmarshal(b, &args); err != nil || args == nil {
 		return nil, verb.Usagef("--args-file: %s must have one JSON object, such as {\"host\": \"db1\"}", path)
+	}
+	if err := exactjson.Check(b); err != nil {
+		return nil, verb.Usagef("--args-file: %s: %w", path, err)
 	}
 	return args, nil
 }

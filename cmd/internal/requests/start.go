@@ -2,6 +2,7 @@ package requests
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"strings"
@@ -58,6 +59,10 @@ func startVerb(m *verb.Manager, stdin io.Reader) *cobra.Command {
 			f.key = xid.New().String()
 		}
 		r, err := api.CreateRequest(ctx, proto.CreateRequest{Type: spec.Name, Args: values, Host: f.host}, f.key)
+		if proto.ErrorCode(err) == proto.CodeUnavailable {
+			return &verb.ExitError{Code: verb.ExitUnreachable, Err: fmt.Errorf(
+				"%s. Perhaps the request was created nevertheless: run the same command with --key %s, then it is started only once", verb.Message(err), f.key)}
+		}
 		if err != nil {
 			return err
 		}

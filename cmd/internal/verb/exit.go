@@ -67,27 +67,3 @@ func ExitCode(err error) int {
 	}
 	return ExitFailed
 }
-
-// Message is what a user reads about err. Of a proto.Error it is the message for users,
-// and what to do.
-func Message(err error) string {
-	e, ok := errors.AsType[*proto.Error](err)
-	if !ok {
-		return err.Error()
-	}
-	if e.Code == proto.CodeUnavailable && e.Err != nil {
-		return e.Message + " (" + reason(e.Err) + "): start one with treadle dev, or name another with --addr"
-	}
-	return e.Message
-}
-
-// reason is the innermost cause: the outer ones repeat the address.
-func reason(err error) string {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err.Error()
-		}
-		err = inner
-	}
-}
