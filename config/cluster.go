@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/treadle-run/treadle/internal/private"
 )
 
 // Cluster is how the services of one installation know each other.
@@ -75,18 +77,13 @@ func (c Cluster) LoadExisting() (Secret, error) {
 	return readSecret("the cluster secret of this machine", path)
 }
 
-// localSecretPath returns where the secret of this user on this machine is: in the
-// state directory of the XDG base directory specification.
+// localSecretPath returns where the secret of this user on this machine is.
 func localSecretPath() (string, error) {
-	state := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) { // the specification says that others are ignored
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		state = filepath.Join(home, ".local", "state")
+	dir, err := private.StateDir()
+	if err != nil {
+		return "", err
 	}
-	return filepath.Join(state, "treadle", "cluster.secret"), nil
+	return filepath.Join(dir, "cluster.secret"), nil
 }
 
 // makeSecret makes a file with a new secret unless there is one. Of several

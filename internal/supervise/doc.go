@@ -17,5 +17,6 @@
 // Where there is no runner, as in the tests of a job type, Local starts commands
 // as children of the process itself.
 //
-// The package knows nothing of jobs; it imports the standard library and x/sys.
+// The package knows nothing of jobs; it imports private, the standard library and
+// x/sys.
 package supervise

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/treadle-run/treadle/internal/private"
 )
 
 const (
@@ -41,20 +42,26 @@ type locks struct {
 	log *slog.Logger
 }
 
-// newLocks makes sure that the directory of lock files is there and is ours.
+// newLocks makes sure that the directory of lock files is there and is ours. It is in
+// the directory for temporary files, which every user can write to: if another user has
+// taken its name there, it is in the state directory of this one.
 func newLocks(log *slog.Logger) (*locks, error) {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("treadle-%d", os.Getuid()))
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
+	err := private.Dir(dir)
+	if err == nil {
+		return &locks{dir: dir, log: log}, nil
 	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return nil, err
+	state, stateErr := private.StateDir()
+	if stateErr != nil {
+		return nil, errors.Join(err, stateErr)
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || !ok || int(stat.Uid) != os.Getuid() || info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s must be a directory of this user that nobody else can use", dir)
+	host, _ := os.Hostname() // a home may be shared by hosts; locks are of one
+	other := filepath.Join(state, "locks-"+url.PathEscape(host))
+	if stateErr := private.Dir(other); stateErr != nil {
+		return nil, errors.Join(err, stateErr)
 	}
-	return &locks{dir: dir, log: log}, nil
+	log.Warn("another user may have taken the directory for locks, using one in the state directory", "dir", other, "error", err)
+	return &locks{dir: other, log: log}, nil
 }
 
 // acquire waits until the lock is free.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -131,18 +130,58 @@ func TestASweepTakesWhatNobodyHas(t *testing.T) {
 	}
 }
 
-// Not parallel: it changes the environment.
-func TestADirectoryThatOthersCanUseIsRefused(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	dir := filepath.Join(os.Getenv("TMPDIR"), fmt.Sprintf("treadle-%d", os.Getuid()))
-	if err := os.Mkdir(dir, 0o700); err != nil {
+// Another user cannot keep a runner from starting commands by taking the name of its
+// directory first.
+func TestADirectoryThatSomebodyElseTookFirst(t *testing.T) {
+	t.Parallel()
+	const stranger = 65534
+	for name, take := range map[string]func(path string) error{
+		"a file":                          func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"a link to a directory":           func(path string) error { return os.Symlink(filepath.Dir(path), path) },
+		"a link to nowhere":               func(path string) error { return os.Symlink(path+"-nowhere", path) },
+		"a directory that others can use": func(path string) error { return errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, 0o777)) },
+		"a directory of another user": func(path string) error {
+			if os.Getuid() != 0 { // only root can make one: for others it is of root
+				return os.Symlink("/", path)
+			}
+			return errors.Join(os.Mkdir(path, 0o700), os.Chown(path, stranger, stranger))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tmp, state := t.TempDir(), t.TempDir()
+			if err := take(filepath.Join(tmp, fmt.Sprintf("treadle-%d", os.Getuid()))); err != nil {
+				t.Fatal(err)
+			}
+			r := startRunnerAs(t, "1", time.Hour, "TMPDIR="+tmp, "XDG_STATE_HOME="+state)
+			r.say("run %s %s exit 3", "some-lock", newMark())
+			r.hear("started")
+			if said := r.hear("ended"); said != "false 3" {
+				t.Errorf("the command ended with %q", said)
+			}
+			// Two runners of a user still share their locks.
+			locks, err := filepath.Glob(filepath.Join(state, "treadle", "locks-*"))
+			if err != nil || len(locks) != 1 {
+				t.Fatalf("directories for locks in the state directory: %v, %v", locks, err)
+			}
+			if info, err := os.Stat(locks[0]); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("others can use it: %v, %v", info, err)
+			}
+		})
+	}
+}
+
+func TestWithoutAPrivateDirectoryNothingStarts(t *testing.T) {
+	t.Parallel()
+	tmp := t.TempDir()
+	taken := filepath.Join(tmp, fmt.Sprintf("treadle-%d", os.Getuid()))
+	if err := os.WriteFile(taken, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := newLocks(slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("it was accepted")
+	r := startRunnerAs(t, "seated", time.Hour, "TMPDIR="+tmp, "XDG_STATE_HOME="+taken)
+	r.say("succeed somewhere")
+	if said := r.hear("failed"); !strings.Contains(said, taken) {
+		t.Errorf("the reason is %q", said)
 	}
 }
 

@@ -121,10 +121,10 @@ func startSeated(t *testing.T, lease time.Duration) *runner {
 	return startRunnerAs(t, "seated", lease)
 }
 
-func startRunnerAs(t *testing.T, what string, lease time.Duration) *runner {
+func startRunnerAs(t *testing.T, what string, lease time.Duration, env ...string) *runner {
 	t.Helper()
 	r := &runner{t: t, cmd: exec.CommandContext(context.Background(), os.Args[0])}
-	r.cmd.Env = append(os.Environ(), playing+"="+what)
+	r.cmd.Env = append(append(os.Environ(), playing+"="+what), env...)
 	r.cmd.Stderr = os.Stderr
 	var err error
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
