@@ -27,7 +27,7 @@ func limited(n, def int) int {
 }
 
 // Apps returns the apps by name, those after the given name, at most limit (1,000 if
-// 0). They are without Next, Last and Running.
+// 0). They are without Next and Last.
 func (e *Engine) Apps(ctx context.Context, after string, limit int) ([]proto.AppStatus, error) {
 	rows, err := e.store.AppsAfter(ctx, after, limited(limit, maxList))
 	if err != nil {
@@ -38,9 +38,16 @@ func (e *Engine) Apps(ctx context.Context, after string, limit int) ([]proto.App
 		return nil, storeError(err, "")
 	}
 	out := make([]proto.AppStatus, len(rows))
+	if len(rows) == 0 {
+		return out, nil
+	}
+	running, err := e.store.RunningInstances(ctx, after, rows[len(rows)-1].App.Name)
+	if err != nil {
+		return nil, storeError(err, "")
+	}
 	for i, row := range rows {
 		out[i] = statusOf(row)
-		out[i].Problem = problems[row.App.Name]
+		out[i].Problem, out[i].Running = problems[row.App.Name], running[row.App.Name]
 	}
 	return out, nil
 }

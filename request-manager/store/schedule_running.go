@@ -1,0 +1,27 @@
+package store
+
+import (
+	"context"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
+// RunningInstances counts the instances that were started and have not ended, of each
+// app whose name is after `after` and not after `last`. Apps without any are left out.
+func (s *Store) RunningInstances(ctx context.Context, after, last string) (map[string]int, error) {
+	counts := map[string]int{}
+	err := s.do(ctx, "count running instances", func(ctx context.Context, _ int) error {
+		clear(counts)
+		return s.q("SELECT app, COUNT(*) FROM schedule_instances"+s.dialect.useIndex("schedule_instances_state")+
+			" WHERE state IN (?, ?, ?) AND app > ? AND app <= ? GROUP BY app",
+			proto.InstanceRunning, proto.InstanceToUndo, proto.InstanceUndoing, after, last).
+			rows(ctx, s.read, func(scan func(...any) error) error {
+				var app string
+				var n int
+				err := scan(&app, &n)
+				counts[app] = n
+				return err
+			})
+	})
+	return counts, err
+}
