@@ -234,11 +234,11 @@ func (p *Process) lastOutput() string {
 }
 
 // complaint returns what no process may ever say: a data race, a panic that nobody
-// caught, or that what a runner handed in or the database has is not as it must be.
+// caught, or that what a runner handed back or the database has is not as it must be.
 func (p *Process) complaint() string {
 	out := p.Output()
 	for _, mark := range []string{"WARNING: DATA RACE", "\npanic: ", "\nfatal error: ",
-		"is not that of the job log", "does not fit the job chain", "what must never be so"} {
+		"differs from a replay of the job log", "does not fit the job chain", "violates an invariant"} {
 		if i := strings.Index(out, mark); i >= 0 {
 			return out[i:min(len(out), i+4<<10)]
 		}
