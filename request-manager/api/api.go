@@ -1,7 +1,7 @@
 // Package api is the HTTP API of the Request Manager: the v1 API for users and
 // the routes on which Job Runners report.
 //
-// A handler decodes, makes one call to the Manager, and encodes. The package
+// A handler decodes, makes one call to a service, and encodes. The package
 // knows nothing of the database, of specs, of calendars or of runners; it imports proto and
 // httpjson.
 package api
@@ -51,26 +51,36 @@ func (c Config) withDefaults() Config {
 
 // server holds what handlers need.
 type server struct {
-	cfg       Config
-	manager   Manager
-	scheduler Scheduler
-	log       *slog.Logger
-	watchers  chan struct{} // has a place for each event stream that may be open
-	poll      time.Duration // how often an event stream looks without being told
-	beat      time.Duration // how often an event stream shows that it is alive
+	cfg Config
+	log *slog.Logger
+
+	requests  Requests
+	reader    Reader
+	logs      Logs
+	watcher   Watcher
+	reports   Reports
+	runners   Runners
+	apps      Apps
+	instances Instances
+	ledger    Ledger
+	members   Members
+
+	watchers chan struct{} // has a place for each event stream that may be open
+	poll     time.Duration // how often an event stream looks without being told
+	beat     time.Duration // how often an event stream shows that it is alive
 }
 
-// New returns the API over the manager and the engine of recurring work.
-func New(cfg Config, m Manager, scheduler Scheduler, log *slog.Logger) http.Handler {
+// New returns the API over the services.
+func New(cfg Config, with Services, log *slog.Logger) http.Handler {
 	cfg = cfg.withDefaults()
 	s := &server{
-		cfg:       cfg,
-		manager:   m,
-		scheduler: scheduler,
-		log:       log,
-		watchers:  make(chan struct{}, cfg.Watchers),
-		poll:      3 * time.Second,
-		beat:      15 * time.Second,
+		cfg: cfg, log: log,
+		requests: with.Requests, reader: with.Reader, logs: with.Logs, watcher: with.Watcher,
+		reports: with.Reports, runners: with.Runners,
+		apps: with.Apps, instances: with.Instances, ledger: with.Ledger, members: with.Members,
+		watchers: make(chan struct{}, cfg.Watchers),
+		poll:     3 * time.Second,
+		beat:     15 * time.Second,
 	}
 	metrics := httpjson.NewMetrics(cfg.Registry, "request-manager")
 	e := httpjson.New(s.routes(), cfg.Guard, metrics, log)

@@ -242,7 +242,7 @@ func TestRunnersMustKnowTheSecretAndUsersNeedNot(t *testing.T) {
 func TestServiceSurvivesPanics(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	api := New(Config{}, &fakeManager{panics: true}, &fakeScheduler{}, quiet(t))
+	api := New(Config{}, (&fakeManager{panics: true}).services(), quiet(t))
 	for range 2 {
 		api.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/api/v1/requests/"+someID, nil))
 	}

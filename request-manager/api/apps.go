@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 
@@ -9,6 +10,17 @@ import (
 	"github.com/treadle-run/treadle/internal/httpjson"
 	"github.com/treadle-run/treadle/proto"
 )
+
+// Apps is what users do with apps.
+type Apps interface {
+	// Apps returns apps by name, those after the given name, up to limit; a limit of
+	// 0 is a default.
+	Apps(ctx context.Context, after string, limit int) ([]proto.AppStatus, error)
+	App(ctx context.Context, name string) (proto.AppStatus, error)
+	PutApp(ctx context.Context, app proto.App) (changed bool, err error)
+	DeleteApp(ctx context.Context, name string) error
+	PauseApp(ctx context.Context, name string, paused bool) error
+}
 
 // maxAppName is the most bytes of the name of an app.
 const maxAppName = 75
@@ -32,7 +44,7 @@ func (s *server) listApps(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	apps, err := s.scheduler.Apps(c.Request().Context(), q.Get("after"), int(limit))
+	apps, err := s.apps.Apps(c.Request().Context(), q.Get("after"), int(limit))
 	return answerList(c, apps, err)
 }
 
@@ -41,7 +53,7 @@ func (s *server) getApp(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	app, err := s.scheduler.App(c.Request().Context(), name)
+	app, err := s.apps.App(c.Request().Context(), name)
 	if err != nil {
 		return err
 	}
@@ -67,10 +79,10 @@ func (s *server) putApp(c echo.Context) error {
 	}
 	app.Name = name
 	ctx := c.Request().Context()
-	if _, err := s.scheduler.PutApp(ctx, app); err != nil {
+	if _, err := s.apps.PutApp(ctx, app); err != nil {
 		return err
 	}
-	status, err := s.scheduler.App(ctx, name)
+	status, err := s.apps.App(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -85,7 +97,7 @@ func (s *server) deleteApp(c echo.Context) error {
 	if err := httpjson.DecodeNothing(c, s.cfg.BodyLimit); err != nil {
 		return err
 	}
-	if err := s.scheduler.DeleteApp(c.Request().Context(), name); err != nil {
+	if err := s.apps.DeleteApp(c.Request().Context(), name); err != nil {
 		return err
 	}
 	return httpjson.Empty(c)
@@ -103,116 +115,10 @@ func (s *server) setPaused(c echo.Context, paused bool) error {
 	if err := httpjson.DecodeNothing(c, s.cfg.BodyLimit); err != nil {
 		return err
 	}
-	if err := s.scheduler.PauseApp(c.Request().Context(), name, paused); err != nil {
+	if err := s.apps.PauseApp(c.Request().Context(), name, paused); err != nil {
 		return err
 	}
 	return httpjson.Empty(c)
-}
-
-// runApp makes instances of one period, or of a range of them. That one period cannot
-// run is an error; of a range the answer says it of each.
-func (s *server) runApp(c echo.Context) error {
-	name, err := appName(c)
-	if err != nil {
-		return err
-	}
-	var r proto.RunPeriods
-	if err := httpjson.DecodeStrict(c, &r, s.cfg.BodyLimit); err != nil {
-		return err
-	}
-	switch {
-	case r.Period != "" && (r.From != "" || r.To != ""):
-		return proto.Errorf(proto.CodeInvalid, "period: stands alone, without from and to")
-	case r.Period == "" && r.From == "":
-		return proto.Errorf(proto.CodeInvalid, "period: is missing: the time or the name of the period to run, or from and to")
-	case r.Period == "" && r.To == "":
-		return proto.Errorf(proto.CodeInvalid, "to: is missing: periods that start before it are run")
-	}
-	answer, err := s.scheduler.RunPeriods(c.Request().Context(), name, r)
-	if err != nil {
-		return err
-	}
-	if r.Period != "" && len(answer.Periods) == 1 && !answer.Periods[0].Made {
-		p := answer.Periods[0]
-		return proto.Errorf(proto.CodeConflict, "period %s does not run: %s", p.Name, p.Why)
-	}
-	if answer.Periods == nil {
-		answer.Periods = []proto.RunPeriod{}
-	}
-	return httpjson.JSON(c, http.StatusOK, answer)
-}
-
-func (s *server) getPeriods(c echo.Context) error {
-	name, err := appName(c)
-	if err != nil {
-		return err
-	}
-	q, err := parseQuery(c, "since", "until", "limit")
-	if err != nil {
-		return err
-	}
-	since, err := parseTime(q, "since")
-	if err != nil {
-		return err
-	}
-	until, err := parseTime(q, "until")
-	if err != nil {
-		return err
-	}
-	limit, err := parseCount(q, "limit")
-	if err != nil {
-		return err
-	}
-	periods, err := s.scheduler.Periods(c.Request().Context(), name, since, until, int(limit))
-	return answerList(c, periods, err)
-}
-
-// maxNextTimes is how many coming times of an app are computed for one call.
-const maxNextTimes = 1000
-
-func (s *server) getNextTimes(c echo.Context) error {
-	name, err := appName(c)
-	if err != nil {
-		return err
-	}
-	q, err := parseQuery(c, "from", "n")
-	if err != nil {
-		return err
-	}
-	from, err := parseTime(q, "from")
-	if err != nil {
-		return err
-	}
-	n, err := parseCount(q, "n")
-	if err != nil {
-		return err
-	}
-	if n > maxNextTimes {
-		return proto.Errorf(proto.CodeInvalid, "n: at most %d, got %d", maxNextTimes, n)
-	}
-	times, err := s.scheduler.NextTimes(c.Request().Context(), name, from, int(n))
-	return answerList(c, times, err)
-}
-
-func (s *server) getAppEvents(c echo.Context) error {
-	name, err := appName(c)
-	if err != nil {
-		return err
-	}
-	q, err := parseQuery(c, "since", "limit")
-	if err != nil {
-		return err
-	}
-	since, err := parseID(q, "since")
-	if err != nil {
-		return err
-	}
-	limit, err := parseCount(q, "limit")
-	if err != nil {
-		return err
-	}
-	events, err := s.scheduler.Events(c.Request().Context(), name, since, int(limit))
-	return answerList(c, events, err)
 }
 
 // answerList answers a list, an empty one as [].

@@ -9,7 +9,7 @@ import (
 
 // BenchmarkCreate is what the layer itself costs to take a request, network aside.
 func BenchmarkCreate(b *testing.B) {
-	api := New(Config{}, &fakeManager{}, &fakeScheduler{}, slog.New(slog.DiscardHandler))
+	api := New(Config{}, (&fakeManager{}).services(), slog.New(slog.DiscardHandler))
 	const body = `{"Type":"deploy","Args":{"host":"a1","n":3}}`
 	b.ReportAllocs()
 	for b.Loop() {

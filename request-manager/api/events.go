@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -11,6 +12,14 @@ import (
 	"github.com/treadle-run/treadle/internal/httpjson"
 	"github.com/treadle-run/treadle/proto"
 )
+
+// Watcher is a request whose changes can be waited for.
+type Watcher interface {
+	Get(ctx context.Context, id string) (proto.Request, error)
+	// Changed returns a channel that is sent to or closed when the request may have
+	// changed, and a function that releases it.
+	Changed(id string) (<-chan struct{}, func())
+}
 
 // writeTimeout is how long a watcher may take to receive one event; one that does
 // not read would hold its place for ever.
@@ -29,9 +38,9 @@ func (s *server) watchRequest(c echo.Context) error {
 	default:
 		return &proto.Error{Code: proto.CodeUnavailable, Message: "too many event streams are open: try again later", RetryAfter: 5 * time.Second}
 	}
-	changed, release := s.manager.Changed(id) // before the first look, so that no change is missed
+	changed, release := s.watcher.Changed(id) // before the first look, so that no change is missed
 	defer func() { release() }()
-	first, err := s.manager.Get(c.Request().Context(), id)
+	first, err := s.watcher.Get(c.Request().Context(), id)
 	if err != nil {
 		return err
 	}
@@ -58,7 +67,7 @@ func (s *server) watchRequest(c echo.Context) error {
 		case _, sent := <-changed:
 			if !sent { // closed: it told what it had to
 				release()
-				changed, release = s.manager.Changed(id)
+				changed, release = s.watcher.Changed(id)
 			}
 		case <-poll.C:
 		}
@@ -72,7 +81,7 @@ func (s *server) watchRequest(c echo.Context) error {
 // sendChange sends the request if it changed and reports whether the stream has
 // come to its end. A look that fails for now is made again later.
 func (s *server) sendChange(c echo.Context, w *eventWriter, id string) (bool, error) {
-	req, err := s.manager.Get(c.Request().Context(), id)
+	req, err := s.watcher.Get(c.Request().Context(), id)
 	switch {
 	case err == nil:
 		return w.request(req)

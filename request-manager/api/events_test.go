@@ -22,24 +22,23 @@ type watched struct {
 	released int
 }
 
-func (w *watched) manager() *fakeManager {
-	return &fakeManager{
-		get: func() (proto.Request, error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			r := someRequest()
-			r.State = w.state
-			return r, w.err
-		},
-		changed: func() (<-chan struct{}, func()) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return w.changed, func() {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				w.released++
-			}
-		},
+func (w *watched) services() Services { return Services{Watcher: w} }
+
+func (w *watched) Get(context.Context, string) (proto.Request, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := someRequest()
+	r.State = w.state
+	return r, w.err
+}
+
+func (w *watched) Changed(string) (<-chan struct{}, func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.released++
 	}
 }
 
@@ -68,8 +67,8 @@ func events(body string) string {
 
 // stream opens a stream that ends with ctx and returns what it brought when it has
 // ended. It must run in a synctest bubble.
-func stream(ctx context.Context, t *testing.T, cfg Config, m Manager) (end func() *httptest.ResponseRecorder) {
-	api := New(cfg, m, &fakeScheduler{}, quiet(t))
+func stream(ctx context.Context, t *testing.T, cfg Config, f fake) (end func() *httptest.ResponseRecorder) {
+	api := New(cfg, f.services(), quiet(t))
 	w := httptest.NewRecorder()
 	done := make(chan struct{})
 	go func() {
@@ -84,7 +83,7 @@ func TestStreamBringsEachChangeAndEndsWithTheRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &watched{state: proto.StatePending, changed: make(chan struct{}, 1)}
-		end := stream(t.Context(), t, Config{}, r.manager())
+		end := stream(t.Context(), t, Config{}, r)
 		start := time.Now()
 		for _, s := range []proto.State{proto.StateRunning, proto.StateRunning, proto.StateComplete} {
 			r.set(s, nil)
@@ -111,7 +110,7 @@ func TestStreamSeesChangesThatNobodyTellsItOf(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &watched{state: proto.StateRunning, changed: make(chan struct{})}
-		end := stream(t.Context(), t, Config{}, r.manager())
+		end := stream(t.Context(), t, Config{}, r)
 		time.AfterFunc(40*time.Second, func() { r.set(proto.StateFail, nil) })
 		start := time.Now()
 		if got := events(end().Body.String()); got != "2 alive alive 4" {
@@ -127,7 +126,7 @@ func TestStreamOutlivesADatabaseThatIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &watched{state: proto.StateRunning, changed: make(chan struct{})}
-		end := stream(t.Context(), t, Config{}, r.manager())
+		end := stream(t.Context(), t, Config{}, r)
 		r.set(proto.StateUnknown, errors.New("away"))
 		time.AfterFunc(10*time.Second, func() { r.set(proto.StateComplete, nil) })
 		if got := events(end().Body.String()); got != "2 3" {
@@ -141,7 +140,7 @@ func TestStreamListensAnewWhenItsChannelIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := make(chan struct{})
 		r := &watched{state: proto.StateRunning, changed: first}
-		end := stream(t.Context(), t, Config{}, r.manager())
+		end := stream(t.Context(), t, Config{}, r)
 		r.mu.Lock()
 		r.changed, r.state = make(chan struct{}, 1), proto.StateSuspended
 		r.mu.Unlock()
@@ -163,11 +162,11 @@ func TestStreamEndsWithItsCallerAndWithTheService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &watched{state: proto.StateRunning, changed: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
-		end := stream(ctx, t, Config{}, r.manager())
+		end := stream(ctx, t, Config{}, r)
 		cancel()
 		end()
 		closing := make(chan struct{})
-		end = stream(t.Context(), t, Config{Closing: closing}, r.manager())
+		end = stream(t.Context(), t, Config{Closing: closing}, r)
 		close(closing)
 		if got := events(end().Body.String()); got != "2" {
 			t.Errorf("got %q", got)
@@ -181,7 +180,7 @@ func TestStreamEndsWithItsCallerAndWithTheService(t *testing.T) {
 func TestStreamOfNoRequestIsAnError(t *testing.T) {
 	t.Parallel()
 	r := &watched{err: proto.Errorf(proto.CodeNotFound, "no request with that id"), changed: make(chan struct{})}
-	w := call(t, Config{}, r.manager(), "GET", "/api/v1/requests/"+someID+"/events", "")
+	w := call(t, Config{}, r, "GET", "/api/v1/requests/"+someID+"/events", "")
 	if w.Code != 404 || r.released != 1 {
 		t.Errorf("got %d %s, released %d times", w.Code, w.Body, r.released)
 	}
@@ -191,7 +190,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &watched{state: proto.StateRunning, changed: make(chan struct{})}
-		api := New(Config{Watchers: 1}, r.manager(), &fakeScheduler{}, quiet(t))
+		api := New(Config{Watchers: 1}, r.services(), quiet(t))
 		ctx, cancel := context.WithCancel(t.Context())
 		open := func() *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()

@@ -3,9 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,6 +33,10 @@ func (f *fakeScheduler) last() []any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls
+}
+
+func (f *fakeScheduler) services() Services {
+	return Services{Apps: f, Instances: f, Ledger: f, Members: f}
 }
 
 // listOf is a list with one element, or none.
@@ -128,18 +130,13 @@ func (f *fakeScheduler) SetShards(_ context.Context, n int) error { return f.not
 // ask sends one call to the API over the scheduler.
 func ask(t *testing.T, f *fakeScheduler, method, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
-	w := httptest.NewRecorder()
-	New(Config{}, &fakeManager{}, f, quiet(t)).ServeHTTP(w, httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body)))
-	return w
+	return call(t, Config{}, f, method, path, body)
 }
 
 // dialScheduler serves the API over the scheduler and returns a client of it.
 func dialScheduler(t *testing.T, f *fakeScheduler) *client.Client {
 	t.Helper()
-	s := httptest.NewServer(New(Config{}, &fakeManager{}, f, quiet(t)))
-	t.Cleanup(s.Close)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	c := client.New(client.Config{URL: s.URL})
+	c := client.New(client.Config{URL: serve(t, Config{}, f)})
 	t.Cleanup(c.Close)
 	return c
 }

@@ -60,10 +60,15 @@ type fakeManager struct {
 	err    error
 	panics bool
 
-	mu      sync.Mutex
-	calls   []any // the args of the last call
-	get     func() (proto.Request, error)
-	changed func() (<-chan struct{}, func())
+	mu    sync.Mutex
+	calls []any // the args of the last call
+}
+
+func (f *fakeManager) services() Services {
+	return Services{
+		Requests: f, Reader: f, Logs: f, Reports: f, Runners: f,
+		Watcher: &watched{state: proto.StateRunning, changed: make(chan struct{})},
+	}
 }
 
 func (f *fakeManager) note(args ...any) error {
@@ -98,9 +103,6 @@ func (f *fakeManager) Create(_ context.Context, c proto.CreateRequest, user, key
 }
 
 func (f *fakeManager) Get(_ context.Context, id string) (proto.Request, error) {
-	if f.get != nil {
-		return f.get()
-	}
 	if err := f.note(id); err != nil {
 		return proto.Request{}, err
 	}
@@ -198,19 +200,15 @@ func (f *fakeManager) Drain(_ context.Context, runner string, drain bool) error 
 
 func (f *fakeManager) Ready(context.Context) error { return f.note() }
 
-func (f *fakeManager) Changed(string) (<-chan struct{}, func()) {
-	if f.changed != nil {
-		return f.changed()
-	}
-	return make(chan struct{}), func() {}
-}
-
 func quiet(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
 
-// call sends one call to the API over the manager. Headers are "Name: value".
-func call(t *testing.T, cfg Config, m Manager, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+// fake is a fake of some of the services.
+type fake interface{ services() Services }
+
+// call sends one call to the API over the fake. Headers are "Name: value".
+func call(t *testing.T, cfg Config, f fake, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
 	for _, h := range headers {
@@ -218,14 +216,14 @@ func call(t *testing.T, cfg Config, m Manager, method, path, body string, header
 		r.Header.Add(name, value)
 	}
 	w := httptest.NewRecorder()
-	New(cfg, m, &fakeScheduler{}, quiet(t)).ServeHTTP(w, r)
+	New(cfg, f.services(), quiet(t)).ServeHTTP(w, r)
 	return w
 }
 
 // serve runs the API on a port of its own until the test ends.
-func serve(t *testing.T, cfg Config, m Manager) string {
+func serve(t *testing.T, cfg Config, f fake) string {
 	t.Helper()
-	s := httptest.NewServer(New(cfg, m, &fakeScheduler{}, quiet(t)))
+	s := httptest.NewServer(New(cfg, f.services(), quiet(t)))
 	t.Cleanup(s.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return s.URL

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -10,12 +11,19 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
+// Logs says what the jobs of requests did and do.
+type Logs interface {
+	Log(ctx context.Context, id string) ([]proto.JobLog, error)
+	LastLog(ctx context.Context, id, jobID string) (proto.JobLog, error)
+	Running(ctx context.Context, requestID, orderBy string) (proto.RunningStatus, error)
+}
+
 func (s *server) getLog(c echo.Context) error {
 	id, err := httpjson.RequestID(c)
 	if err != nil {
 		return err
 	}
-	entries, err := s.manager.Log(c.Request().Context(), id)
+	entries, err := s.logs.Log(c.Request().Context(), id)
 	if err != nil {
 		return err
 	}
@@ -34,7 +42,7 @@ func (s *server) getLastLog(c echo.Context) error {
 	if jobID == "" || len(jobID) > maxJobID || strings.Contains(jobID, "/") {
 		return proto.Errorf(proto.CodeNotFound, "no job with that id")
 	}
-	entry, err := s.manager.LastLog(c.Request().Context(), id, jobID)
+	entry, err := s.logs.LastLog(c.Request().Context(), id, jobID)
 	if err != nil {
 		return err
 	}
@@ -50,7 +58,7 @@ func (s *server) getRunning(c echo.Context) error {
 	if orderBy != "" && orderBy != "startTime" {
 		return proto.Errorf(proto.CodeInvalid, "orderBy: expected startTime, got %q", orderBy)
 	}
-	running, err := s.manager.Running(c.Request().Context(), id, orderBy)
+	running, err := s.logs.Running(c.Request().Context(), id, orderBy)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -11,6 +12,25 @@ import (
 	"github.com/treadle-run/treadle/internal/httpjson"
 	"github.com/treadle-run/treadle/proto"
 )
+
+// Requests is what users do with requests.
+type Requests interface {
+	// Create makes a request for the user. Two calls with one key, unless it is "",
+	// and one body give the same request.
+	Create(ctx context.Context, r proto.CreateRequest, user, key string) (proto.Request, error)
+	Start(ctx context.Context, id string) error
+	Stop(ctx context.Context, id string) error
+	// Specs are the requests that users can ask for.
+	Specs() []proto.RequestSpec
+}
+
+// Reader reads requests.
+type Reader interface {
+	Get(ctx context.Context, id string) (proto.Request, error)
+	GetWithJC(ctx context.Context, id string) (proto.Request, error)
+	JobChain(ctx context.Context, id string) (*proto.JobChain, error)
+	Find(ctx context.Context, f proto.RequestFilter) ([]proto.Request, error)
+}
 
 // KeyHeader makes creating a request idempotent.
 const KeyHeader = "Idempotency-Key"
@@ -48,7 +68,7 @@ func (s *server) createRequest(c echo.Context) error {
 			return proto.Errorf(proto.CodeInvalid, "Args: %s", err)
 		}
 	}
-	req, err := s.manager.Create(c.Request().Context(), create, caller(c), key)
+	req, err := s.requests.Create(c.Request().Context(), create, caller(c), key)
 	if err != nil {
 		return err
 	}
@@ -84,7 +104,7 @@ func (s *server) findRequests(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.manager.Find(c.Request().Context(), filter)
+	found, err := s.reader.Find(c.Request().Context(), filter)
 	if err != nil {
 		return err
 	}
@@ -101,7 +121,7 @@ func (s *server) getRequest(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	req, err := s.manager.GetWithJC(c.Request().Context(), id)
+	req, err := s.reader.GetWithJC(c.Request().Context(), id)
 	if err != nil {
 		return err
 	}
@@ -114,7 +134,7 @@ func (s *server) getJobChain(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	jc, err := s.manager.JobChain(c.Request().Context(), id)
+	jc, err := s.reader.JobChain(c.Request().Context(), id)
 	if err != nil {
 		return err
 	}
@@ -143,7 +163,7 @@ func (s *server) startRequest(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.manager.Start(c.Request().Context(), id); err != nil {
+	if err := s.requests.Start(c.Request().Context(), id); err != nil {
 		return err
 	}
 	return httpjson.Empty(c)
@@ -154,14 +174,14 @@ func (s *server) stopRequest(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.manager.Stop(c.Request().Context(), id); err != nil {
+	if err := s.requests.Stop(c.Request().Context(), id); err != nil {
 		return err
 	}
 	return httpjson.Empty(c)
 }
 
 func (s *server) listSpecs(c echo.Context) error {
-	specs := s.manager.Specs()
+	specs := s.requests.Specs()
 	list := make([]proto.RequestSpec, len(specs))
 	for i, spec := range specs {
 		if spec.Args == nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/treadle-run/treadle/request-manager/client"
 )
 
-func dial(t *testing.T, cfg Config, m Manager) *client.Client {
+func dial(t *testing.T, cfg Config, f fake) *client.Client {
 	t.Helper()
-	c := client.New(client.Config{URL: serve(t, cfg, m), Secret: cfg.Secret, User: "bob"})
+	c := client.New(client.Config{URL: serve(t, cfg, f), Secret: cfg.Secret, User: "bob"})
 	t.Cleanup(c.Close)
 	return c
 }
@@ -182,7 +182,7 @@ func TestClientWithoutTheSecretIsRefused(t *testing.T) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	r := &watched{state: proto.StatePending, changed: make(chan struct{}, 1)}
-	c := dial(t, Config{}, r.manager())
+	c := dial(t, Config{}, r)
 	next := map[proto.State]proto.State{proto.StatePending: proto.StateRunning, proto.StateRunning: proto.StateComplete}
 	var seen []proto.State
 	err := c.Watch(t.Context(), someID, func(req proto.Request) error {
@@ -204,7 +204,7 @@ func TestWatchGoesOnAfterTheServiceEndedItsStream(t *testing.T) {
 	closing := make(chan struct{})
 	var once sync.Once
 	r := &watched{state: proto.StateRunning, changed: make(chan struct{})}
-	c := dial(t, Config{Closing: closing}, r.manager())
+	c := dial(t, Config{Closing: closing}, r)
 	var seen []proto.State
 	err := c.Watch(t.Context(), someID, func(req proto.Request) error {
 		seen = append(seen, req.State)
@@ -221,7 +221,7 @@ func TestWatchGoesOnAfterTheServiceEndedItsStream(t *testing.T) {
 func TestWatchEndsWithItsCallbackAndItsContext(t *testing.T) {
 	t.Parallel()
 	r := &watched{state: proto.StateRunning, changed: make(chan struct{})}
-	c := dial(t, Config{}, r.manager())
+	c := dial(t, Config{}, r)
 	enough := errors.New("enough")
 	if err := c.Watch(t.Context(), someID, func(proto.Request) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("got %v", err)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,97 +12,13 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// about decodes a report about one request into dst, whose request id is read
-// through idOf, and returns the epoch it was made under.
-func (s *server) about(c echo.Context, dst any, idOf func() string) (uint64, error) {
-	id, err := httpjson.RequestID(c)
-	if err != nil {
-		return 0, err
-	}
-	epoch, err := httpjson.Epoch(c)
-	if err != nil {
-		return 0, err
-	}
-	if err := httpjson.Decode(c, dst, s.cfg.RunnerBodyLimit); err != nil {
-		return 0, err
-	}
-	if idOf() != id {
-		return 0, proto.Errorf(proto.CodeInvalid, "requestId: expected %q as in the path, got %q", id, idOf())
-	}
-	return epoch, nil
-}
-
-func (s *server) finishRequest(c echo.Context) error {
-	var f proto.Finish
-	epoch, err := s.about(c, &f, func() string { return f.RequestID })
-	if err != nil {
-		return err
-	}
-	if err := s.manager.Finish(c.Request().Context(), epoch, f); err != nil {
-		return err
-	}
-	return httpjson.Empty(c)
-}
-
-func (s *server) suspendRequest(c echo.Context) error {
-	var sjc proto.SuspendedJobChain
-	epoch, err := s.about(c, &sjc, func() string { return sjc.RequestID })
-	if err != nil {
-		return err
-	}
-	if err := httpjson.CheckSuspended(&sjc); err != nil {
-		return err
-	}
-	if err := s.manager.SuspendReport(c.Request().Context(), epoch, &sjc); err != nil {
-		return err
-	}
-	return httpjson.Empty(c)
-}
-
-func (s *server) setProgress(c echo.Context) error {
-	var p proto.Progress
-	epoch, err := s.about(c, &p, func() string { return p.RequestID })
-	if err != nil {
-		return err
-	}
-	if err := s.manager.Progress(c.Request().Context(), epoch, p); err != nil {
-		return err
-	}
-	return httpjson.Empty(c)
-}
-
-func (s *server) addLog(c echo.Context) error {
-	var e proto.JobLog
-	epoch, err := s.about(c, &e, func() string { return e.RequestID })
-	if err != nil {
-		return err
-	}
-	if err := s.manager.AddLog(c.Request().Context(), epoch, e); err != nil {
-		return err
-	}
-	return httpjson.JSON(c, http.StatusCreated, e)
-}
-
-// report takes a batch. Each of its items carries an epoch of its own.
-func (s *server) report(c echo.Context) error {
-	var r proto.Report
-	if err := httpjson.Decode(c, &r, s.cfg.RunnerBodyLimit); err != nil {
-		return err
-	}
-	for i := range r.Items {
-		sjc := r.Items[i].Suspended
-		if sjc == nil {
-			continue
-		}
-		if err := httpjson.CheckSuspended(sjc); err != nil {
-			return err
-		}
-	}
-	answer, err := s.manager.Report(c.Request().Context(), r)
-	if err != nil {
-		return err
-	}
-	return httpjson.JSON(c, http.StatusOK, answer)
+// Runners knows the Job Runners.
+type Runners interface {
+	Heartbeat(ctx context.Context, r proto.Runner) (proto.HeartbeatAnswer, error)
+	Runners(ctx context.Context) ([]proto.Runner, error)
+	Drain(ctx context.Context, runner string, drain bool) error
+	// Ready says whether requests can be accepted, and why not.
+	Ready(ctx context.Context) error
 }
 
 func (s *server) heartbeat(c echo.Context) error {
@@ -115,7 +32,7 @@ func (s *server) heartbeat(c echo.Context) error {
 	if u, err := url.Parse(r.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return proto.Errorf(proto.CodeInvalid, "url: expected one such as http://host:32307, got %q", r.URL)
 	}
-	answer, err := s.manager.Heartbeat(c.Request().Context(), r)
+	answer, err := s.runners.Heartbeat(c.Request().Context(), r)
 	if err != nil {
 		return err
 	}
@@ -123,7 +40,7 @@ func (s *server) heartbeat(c echo.Context) error {
 }
 
 func (s *server) listRunners(c echo.Context) error {
-	runners, err := s.manager.Runners(c.Request().Context())
+	runners, err := s.runners.Runners(c.Request().Context())
 	if err != nil {
 		return err
 	}
@@ -146,7 +63,7 @@ func (s *server) drainRunner(c echo.Context) error {
 	if err != nil || runner == "" {
 		return proto.Errorf(proto.CodeNotFound, "no runner with that id")
 	}
-	if err := s.manager.Drain(c.Request().Context(), runner, on); err != nil {
+	if err := s.runners.Drain(c.Request().Context(), runner, on); err != nil {
 		return err
 	}
 	return httpjson.Empty(c)
@@ -154,7 +71,7 @@ func (s *server) drainRunner(c echo.Context) error {
 
 // ready answers 200 when the service can do its work.
 func (s *server) ready(c echo.Context) error {
-	if err := s.manager.Ready(c.Request().Context()); err != nil {
+	if err := s.runners.Ready(c.Request().Context()); err != nil {
 		return err
 	}
 	return httpjson.JSON(c, http.StatusOK, map[string]string{"status": "ready"})

@@ -93,18 +93,18 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	defer runners.Close()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	member := memberName()
+	managerID := newManagerID()
 	var recurring *engine.Engine // nothing calls it before the manager runs
 	manager := request.New(request.Config{
 		Store: db, Specs: specs, Runners: runners, Logger: deps.Logger, Registry: metrics,
-		ManagerID: member, RunnerURL: cfg.JRClient.URL,
+		ManagerID: managerID, RunnerURL: cfg.JRClient.URL,
 		MaxArgsSize: cfg.Limits.Args,
 		RunnerTries: cfg.Runner.Tries, RunnerRetryWait: cfg.Runner.RetryWait, DeliveryTimeout: deliveryTimeout,
 		Lease: cfg.Lease, SuspendTTL: cfg.Resumer.TTL, ClaimTimeout: cfg.Resumer.ClaimTimeout, ResumeEvery: cfg.Resumer.Interval,
 		Ended:  func(ids ...string) { recurring.Ended(ids...) },
 		HostUp: func(host string) { recurring.HostUp(host) },
 	})
-	recurring = newEngine(cfg, deps, db, specs, manager, member, metrics)
+	recurring = newEngine(cfg, deps, db, specs, manager, managerID, metrics)
 	handler := api.New(api.Config{
 		Version: deps.Version, Secret: string(secret), ArgsLimit: int64(cfg.Limits.Args),
 		Closing: ctx.Done(), Registry: metrics,
@@ -112,12 +112,20 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 			Names:       config.ServerNames(cfg.Server.Addr, "", cfg.Server.Names),
 			Certificate: httpjson.ServerCertificate(serverTLS),
 		},
-	}, manager, recurring, deps.Logger)
+	}, services(manager, recurring), deps.Logger)
 	return serve(ctx, cfg, deps, ln, handler, manager, recurring)
 }
 
+// services says who serves which part of the API.
+func services(m *request.Manager, e *engine.Engine) api.Services {
+	return api.Services{
+		Requests: m, Reader: m, Logs: m, Watcher: m, Reports: m, Runners: m,
+		Apps: e, Instances: e, Ledger: e, Members: e,
+	}
+}
+
 // serve serves until ctx ends. The order of the end: calls that are under way
-// get their answers while all else still runs; then the schedule engine gives up what
+// get their answers while all else still runs; then the schedule engine lets go of what
 // it works on, which needs the manager; then the manager's roles end.
 func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, handler http.Handler, manager *request.Manager, recurring *engine.Engine) error {
 	deps.Logger.Info("request manager listens", "addr", ln.Addr().String())
@@ -197,8 +205,8 @@ func loadSpecs(cfg Config, deps Deps) (*grapher.Specs, error) {
 	return specs, nil
 }
 
-// memberName names this process in claims: readable, and never used before.
-func memberName() string {
+// newManagerID names this process in claims: readable, and never used before.
+func newManagerID() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
