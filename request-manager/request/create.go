@@ -40,7 +40,7 @@ func (m *Manager) Create(ctx context.Context, c proto.CreateRequest, user, key s
 		return r, proto.Errorf(proto.CodeUnavailable, "the idempotency key was in use; try again")
 	}
 	if err != nil {
-		return proto.Request{}, storeError(err, "")
+		return proto.Request{}, createError(err)
 	}
 	m.metrics.created.Inc()
 	m.dispatcher.enqueue(pendingRequest{id: n.Request.ID, body: n.Chain, host: c.Host})

@@ -3,6 +3,7 @@ package request
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
@@ -33,4 +34,17 @@ func storeError(err error, requestID string) error {
 		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the database is unavailable; try again", time.Second
 	}
 	return e
+}
+
+// createError is storeError for a request that was to be created: if the database does
+// not answer, it may have been, and only the same key tells.
+func createError(err error) error {
+	err = storeError(err, "")
+	e, ok := errors.AsType[*proto.Error](err)
+	if !ok || e.Code != proto.CodeUnavailable || strings.Contains(e.Message, "Idempotency-Key") {
+		return err
+	}
+	hinted := *e
+	hinted.Message = strings.TrimSuffix(e.Message, "; try again") + "; try again with the same Idempotency-Key: the request may have been created"
+	return &hinted
 }

@@ -61,7 +61,7 @@ func startVerb(m *verb.Manager, stdin io.Reader) *cobra.Command {
 		r, err := api.CreateRequest(ctx, proto.CreateRequest{Type: spec.Name, Args: values, Host: f.host}, f.key)
 		if proto.ErrorCode(err) == proto.CodeUnavailable {
 			return &verb.ExitError{Code: verb.ExitUnreachable, Err: fmt.Errorf(
-				"%s. Perhaps the request was created nevertheless: run the same command with --key %s, then it is started only once", verb.Message(err), f.key)}
+				"%s. Whether it was started is not known: run the same command with --key %s, so that it is started only once", verb.Message(err), f.key)}
 		}
 		if err != nil {
 			return err

@@ -1,0 +1,30 @@
+package request
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/store"
+)
+
+// Whoever gets no answer to a creation learns how to ask again without a second request.
+func TestUnansweredCreationNamesTheKey(t *testing.T) {
+	t.Parallel()
+	const hint = "; try again with the same Idempotency-Key: the request may have been created"
+	for _, err := range []error{store.ErrUnavailable, context.DeadlineExceeded, store.ErrDiskFull} {
+		err = fmt.Errorf("create: %w", err)
+		want := strings.TrimSuffix(storeError(err, "").(*proto.Error).Message, "; try again") + hint
+		got := createError(err).(*proto.Error)
+		if got.Message != want || got.Code != proto.CodeUnavailable || got.RetryAfter == 0 {
+			t.Errorf("%v: %+v, want the message %q", err, got, want)
+		}
+	}
+	for _, err := range []error{errEnding, store.ErrNotFound, fmt.Errorf("create: something else")} {
+		if got, want := createError(err).Error(), storeError(err, "").Error(); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+}
