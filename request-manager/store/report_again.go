@@ -8,33 +8,11 @@ import (
 
 // dropLost takes out the items whose requests are not RUNNING under their epoch,
 // and refuses them unless they say what happened already.
-func (r *report) dropLost(ctx context.Context, items []*reportItem) ([]*reportItem, error) {
-	type row struct {
-		state proto.State
-		epoch uint64
-		stop  bool
-	}
-	now := make(map[string]row, len(items))
-	err := chunks(items, func(items []*reportItem) error {
-		ids := make([]string, len(items))
-		for i, it := range items {
-			ids[i] = it.RequestID
-		}
-		return r.s.do(ctx, "save report", func(ctx context.Context, _ int) error {
-			q := r.s.q("SELECT request_id, state, epoch, stop_requested_at IS NOT NULL FROM requests WHERE request_id IN ").ids(ids)
-			return q.rows(ctx, r.s.write, func(scan func(...any) error) error {
-				var id string
-				var x row
-				err := scan(&id, &x.state, &x.epoch, &x.stop)
-				now[id] = x
-				return err
-			})
-		})
-	})
+func (s *Store) dropLost(ctx context.Context, items []*reportItem) (live []*reportItem, refused []proto.Refusal, err error) {
+	now, err := s.requestRows(ctx, items)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var live []*reportItem
 	for _, it := range items {
 		x, ok := now[it.RequestID]
 		if ok && x.state == proto.StateRunning && x.epoch == it.Epoch {
@@ -42,26 +20,55 @@ func (r *report) dropLost(ctx context.Context, items []*reportItem) ([]*reportIt
 			continue
 		}
 		if !ok {
-			r.refuse(it.ReportItem, "there is no such request")
+			refused = append(refused, refusal(it.ReportItem, "there is no such request"))
 			continue
 		}
 		done := x.epoch == it.Epoch && it.target != proto.StateRunning &&
 			(x.state == it.target || x.stop && x.state == proto.StateStopped)
 		if done {
-			if done, err = r.allStored(ctx, it); err != nil {
-				return nil, err
+			if done, err = s.allStored(ctx, it); err != nil {
+				return nil, nil, err
 			}
 		}
 		if !done {
-			r.refuse(it.ReportItem, "the request is %s under epoch %d, not RUNNING under epoch %d", x.state, x.epoch, it.Epoch)
+			refused = append(refused, refusal(it.ReportItem, "the request is %s under epoch %d, not RUNNING under epoch %d", x.state, x.epoch, it.Epoch))
 		}
 	}
-	return live, nil
+	return live, refused, nil
+}
+
+// requestRow is what tells whether a request is still the runner's.
+type requestRow struct {
+	state proto.State
+	epoch uint64
+	stop  bool
+}
+
+// requestRows returns the requests of the items as they are now, by id.
+func (s *Store) requestRows(ctx context.Context, items []*reportItem) (map[string]requestRow, error) {
+	now := make(map[string]requestRow, len(items))
+	err := chunks(items, func(items []*reportItem) error {
+		ids := make([]string, len(items))
+		for i, it := range items {
+			ids[i] = it.RequestID
+		}
+		return s.do(ctx, "save report", func(ctx context.Context, _ int) error {
+			q := s.q("SELECT request_id, state, epoch, stop_requested_at IS NOT NULL FROM requests WHERE request_id IN ").ids(ids)
+			return q.rows(ctx, s.write, func(scan func(...any) error) error {
+				var id string
+				var x requestRow
+				err := scan(&id, &x.state, &x.epoch, &x.stop)
+				now[id] = x
+				return err
+			})
+		})
+	})
+	return now, err
 }
 
 // allStored reports whether all entries of the item are in the log already.
-func (r *report) allStored(ctx context.Context, it *reportItem) (bool, error) {
-	stored, err := r.s.storedEntries(ctx, it)
+func (s *Store) allStored(ctx context.Context, it *reportItem) (bool, error) {
+	stored, err := s.storedEntries(ctx, it)
 	if err != nil {
 		return false, err
 	}
@@ -73,22 +80,33 @@ func (r *report) allStored(ctx context.Context, it *reportItem) (bool, error) {
 	return true, nil
 }
 
+// dropGrown takes out and refuses the items whose logs have grown.
+func dropGrown(items []*reportItem, grown *grownError) (live []*reportItem, refused []proto.Refusal) {
+	for _, it := range items {
+		if n, ok := grown.lengths[it.RequestID]; ok {
+			refused = append(refused, refusal(it.ReportItem, "the log has %d entries now, not %d", n, *it.LogLength))
+		} else {
+			live = append(live, it)
+		}
+	}
+	return live, refused
+}
+
 // dropStored takes out the entries that are in the log already, and refuses items
 // in whose place others stand there.
-func (r *report) dropStored(ctx context.Context, items []*reportItem) ([]*reportItem, error) {
-	var live []*reportItem
+func (s *Store) dropStored(ctx context.Context, items []*reportItem) (live []*reportItem, refused []proto.Refusal, err error) {
 next:
 	for _, it := range items {
-		stored, err := r.s.storedEntries(ctx, it)
+		stored, err := s.storedEntries(ctx, it)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		var rows [][]any
 		for i := range it.Entries {
 			e := &it.Entries[i]
 			x, ok := stored[e.Seq]
 			if ok && !x.same(it, e) {
-				r.refuse(it.ReportItem, "entry %d of the log is try %d of job %s under epoch %d", e.Seq, x.try, x.jobID, x.epoch)
+				refused = append(refused, refusal(it.ReportItem, "entry %d of the log is try %d of job %s under epoch %d", e.Seq, x.try, x.jobID, x.epoch))
 				continue next
 			}
 			if ok {
@@ -96,14 +114,14 @@ next:
 			}
 			row, err := entryRow(it.RequestID, it.Epoch, e)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			rows = append(rows, row)
 		}
 		it.rows = rows
 		live = append(live, it)
 	}
-	return live, nil
+	return live, refused, nil
 }
 
 // storedEntry is what tells an entry of the log from another.

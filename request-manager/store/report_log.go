@@ -15,8 +15,8 @@ func (e *grownError) Error() string {
 	return fmt.Sprintf("the logs of %d requests have grown", len(e.lengths))
 }
 
-// checkLogs returns a grownError for the items whose log has not the length that
-// they ask for. The rows of their requests have been updated, so that nobody else
+// checkLogs returns a grownError for the items whose log does not have the length
+// that they ask for. The rows of their requests have been updated, so that nobody else
 // adds to their logs now.
 func (t *tx) checkLogs(ctx context.Context, items []*reportItem) error {
 	want := map[string]uint64{}
@@ -49,17 +49,4 @@ func (t *tx) checkLogs(ctx context.Context, items []*reportItem) error {
 		return grown
 	}
 	return err
-}
-
-// dropGrown takes out and refuses the items whose logs have grown.
-func (r *report) dropGrown(items []*reportItem, grown *grownError) []*reportItem {
-	var live []*reportItem
-	for _, it := range items {
-		if n, ok := grown.lengths[it.RequestID]; ok {
-			r.refuse(it.ReportItem, "the log has %d entries now, not %d", n, *it.LogLength)
-		} else {
-			live = append(live, it)
-		}
-	}
-	return live
 }

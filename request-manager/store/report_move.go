@@ -2,9 +2,13 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/treadle-run/treadle/proto"
 )
+
+// errShort says that an UPDATE met fewer requests than the report has.
+var errShort = errors.New("some requests are no longer the runner's")
 
 // move is what becomes of a request: the same for many of a report.
 type move struct {
