@@ -5,16 +5,17 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 nfpm=$1 out=$2
+commit=$(git rev-parse HEAD)
 again=$(mktemp -d)
 trap 'chmod -R u+w "$again"; rm -rf "$again"' EXIT
 
-scripts/release.sh "$nfpm" "$out"
+scripts/release.sh "$nfpm" "$out" "$commit"
 modules=$(go env GOMODCACHE)
 mkdir "$again/tmp"
 (
   umask 077
   HOME=$again TMPDIR=$again/tmp GOCACHE=$again/cache GOMODCACHE=$modules GOFLAGS=-v TZ=Asia/Tokyo LC_ALL=C.UTF-8 USER=somebody \
-    scripts/release.sh "$nfpm" "$again/out"
+    scripts/release.sh "$nfpm" "$again/out" "$commit"
 )
 if ! diff "$out/SHA256SUMS" "$again/out/SHA256SUMS"; then
   echo "treadle: two builds of the same commit differ, see above" >&2

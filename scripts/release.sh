@@ -1,6 +1,6 @@
 #!/bin/bash
-# release.sh NFPM OUT: builds the release of the commit that is checked out into the folder OUT:
-# an archive for each platform, deb and rpm packages, and SHA256SUMS.
+# release.sh NFPM OUT [COMMIT]: builds the release of a commit, by default the one that is checked
+# out, into the folder OUT: an archive for each platform, deb and rpm packages, and SHA256SUMS.
 #
 # Everything comes from the commit, nothing from the working tree, and no time, path, user or
 # setting of the machine gets in: the same commit and the same Go give the same bytes.
@@ -16,7 +16,7 @@ umask 022
 unset GOFLAGS GOEXPERIMENT GOAMD64 GOARM64 GODEBUG
 export CGO_ENABLED=0
 
-commit=$(git rev-parse HEAD)
+commit=$(git rev-parse "${3:-HEAD}")
 SOURCE_DATE_EPOCH=$(git show --no-patch --format=%ct "$commit")
 export SOURCE_DATE_EPOCH
 date=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)

@@ -74,7 +74,7 @@ func (p *program) root() *cobra.Command {
 		Version: version.Get().String(),
 		Long: `treadle-torture tests Treadle by killing, freezing and cutting off what it consists of.
 It prints what was done and what was found. The same --seed gives the same faults at the
-same times. Ctrl-C ends it in good order, a second one at once.
+same times. Ctrl-C ends it and cleans up, a second one ends it at once.
 
 Exit codes:
   0    nothing was found

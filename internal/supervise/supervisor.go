@@ -158,7 +158,7 @@ func (s *Supervisor) serve(ctx context.Context, l *link) error {
 			return ctx.Err()
 		}
 		if err := l.wire.send(r); err != nil {
-			return fmt.Errorf("the supervisor of commands cannot be told anything: %w", err)
+			return fmt.Errorf("cannot send to the supervisor of commands: %w", err)
 		}
 	}
 }
