@@ -2,8 +2,8 @@
 // the routes on which Job Runners report.
 //
 // A handler decodes, makes one call to a service, and encodes. The package
-// knows nothing of the database, of specs, of calendars or of runners; it imports proto and
-// httpjson.
+// knows nothing of the database, of specs, of calendars or of runners; it imports
+// proto and httpjson.
 package api
 
 import (
@@ -27,8 +27,9 @@ type Config struct {
 	Guard httpjson.Guard
 	// Secret of the cluster; if set, runners must know it to report.
 	Secret string
-	// BodyLimit is the most bytes of a body of a user (default 8 MiB, and room for the args), RunnerBodyLimit
-	// of a runner (512 MiB), ArgsLimit of the args of a request (1 MiB).
+	// Limits in bytes: BodyLimit of the body of a user (default 8 MiB, and room for the
+	// args), RunnerBodyLimit of that of a runner (512 MiB), ArgsLimit of the args of a
+	// request (1 MiB).
 	BodyLimit, RunnerBodyLimit, ArgsLimit int64
 	// Watchers is how many event streams may be open at a time (default 512).
 	Watchers int
@@ -66,7 +67,7 @@ type server struct {
 	members   Members
 
 	watchers chan struct{} // has a place for each event stream that may be open
-	poll     time.Duration // how often an event stream looks without being told
+	poll     time.Duration // how often an event stream reads the request without being woken
 	beat     time.Duration // how often an event stream shows that it is alive
 }
 

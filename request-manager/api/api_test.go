@@ -204,7 +204,7 @@ func TestErrorsOfTheManager(t *testing.T) {
 	if w.Code != 409 || w.Body.String() != want {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
-	m = &fakeManager{err: proto.Errorf(proto.CodeUnavailable, "the database is away")}
+	m = &fakeManager{err: proto.Errorf(proto.CodeUnavailable, "the database is unavailable")}
 	w = call(t, Config{}, m, "GET", "/readyz", "")
 	if w.Code != 503 || w.Header().Get("Retry-After") != "1" {
 		t.Errorf("got %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))

@@ -22,7 +22,7 @@ type Apps interface {
 	PauseApp(ctx context.Context, name string, paused bool) error
 }
 
-// maxAppName is the most bytes of the name of an app.
+// maxAppName is the limit of the name of an app, in bytes.
 const maxAppName = 75
 
 // appName returns the name of the app that the path names; CodeNotFound for what no
@@ -60,7 +60,7 @@ func (s *server) getApp(c echo.Context) error {
 	return httpjson.JSON(c, http.StatusOK, app)
 }
 
-// putApp makes an app or changes it, and answers how it stands then.
+// putApp makes an app or changes it, and answers its new status.
 func (s *server) putApp(c echo.Context) error {
 	name, err := url.PathUnescape(c.Param("name"))
 	if err != nil {

@@ -38,7 +38,7 @@ func (s *server) watchRequest(c echo.Context) error {
 	default:
 		return &proto.Error{Code: proto.CodeUnavailable, Message: "too many event streams are open: try again later", RetryAfter: 5 * time.Second}
 	}
-	changed, release := s.watcher.Changed(id) // before the first look, so that no change is missed
+	changed, release := s.watcher.Changed(id) // before the first read, so that no change is missed
 	defer func() { release() }()
 	first, err := s.watcher.Get(c.Request().Context(), id)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *server) watchRequest(c echo.Context) error {
 			}
 			continue
 		case _, sent := <-changed:
-			if !sent { // closed: it told what it had to
+			if !sent { // closed: the watch has ended
 				release()
 				changed, release = s.watcher.Changed(id)
 			}
@@ -79,7 +79,7 @@ func (s *server) watchRequest(c echo.Context) error {
 }
 
 // sendChange sends the request if it changed and reports whether the stream has
-// come to its end. A look that fails for now is made again later.
+// come to its end. A read that fails for now is repeated later.
 func (s *server) sendChange(c echo.Context, w *eventWriter, id string) (bool, error) {
 	req, err := s.watcher.Get(c.Request().Context(), id)
 	switch {
@@ -92,7 +92,7 @@ func (s *server) sendChange(c echo.Context, w *eventWriter, id string) (bool, er
 	return false, nil
 }
 
-// lost ends a stream. The answer has begun, so an error can only be logged.
+// lost ends a stream. The answer has started, so an error can only be logged.
 func (s *server) lost(id string, err error) error {
 	if err != nil {
 		s.log.Debug("an event stream ended early", "request", id, "err", err)

@@ -127,7 +127,7 @@ func TestStreamOutlivesADatabaseThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &watched{state: proto.StateRunning, changed: make(chan struct{})}
 		end := stream(t.Context(), t, Config{}, r)
-		r.set(proto.StateUnknown, errors.New("away"))
+		r.set(proto.StateUnknown, errors.New("unavailable"))
 		time.AfterFunc(10*time.Second, func() { r.set(proto.StateComplete, nil) })
 		if got := events(end().Body.String()); got != "2 3" {
 			t.Errorf("got %q", got)

@@ -35,10 +35,10 @@ type Reader interface {
 // KeyHeader makes creating a request idempotent.
 const KeyHeader = "Idempotency-Key"
 
-// maxKey is the most bytes of an idempotency key.
+// maxKey is the limit of an idempotency key, in bytes.
 const maxKey = 255
 
-// maxJobID is the most bytes of the id of a job.
+// maxJobID is the limit of the id of a job, in bytes.
 const maxJobID = 32
 
 // createBody is proto.CreateRequest with the args as they were sent, to hold them

@@ -154,8 +154,8 @@ func TestErrorsCrossTheWire(t *testing.T) {
 		"403":      {proto.Errorf(proto.CodeForbidden, "no"), &proto.Error{Code: proto.CodeForbidden, Message: "no", RequestID: someID}},
 		"internal": {errors.New("hidden"), &proto.Error{Code: proto.CodeInternal, Message: "internal error", RequestID: someID}},
 		"503": {
-			&proto.Error{Code: proto.CodeUnavailable, Message: "away", RetryAfter: 3 * time.Second},
-			&proto.Error{Code: proto.CodeUnavailable, Message: "away", RequestID: someID, RetryAfter: 3 * time.Second},
+			&proto.Error{Code: proto.CodeUnavailable, Message: "unavailable", RetryAfter: 3 * time.Second},
+			&proto.Error{Code: proto.CodeUnavailable, Message: "unavailable", RequestID: someID, RetryAfter: 3 * time.Second},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

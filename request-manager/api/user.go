@@ -18,7 +18,7 @@ import (
 // loopback, or behind something that sets it.
 const UserHeader = "X-Treadle-User"
 
-// Anonymous is the caller who did not give a name.
+// Anonymous is the name of a caller that did not give one.
 const Anonymous = "anonymous"
 
 // maxUser is the limit of the name of a caller, in bytes.
@@ -43,12 +43,12 @@ func isInvisible(r rune) bool {
 
 const userKey = "treadle.user"
 
-// identify finds out who calls. It is the one place that does.
+// identify determines the caller, here and nowhere else.
 func identify(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		headers := c.Request().Header.Values(UserHeader)
 		if len(headers) > 1 {
-			// Who sets it must replace what the caller sent: else a caller chooses a name.
+			// A proxy that sets it must replace what the caller sent, or callers choose names.
 			return proto.Errorf(proto.CodeInvalid, "header %s: expected one, got %d", UserHeader, len(headers))
 		}
 		name, ok := userName(strings.Join(headers, ""))
@@ -70,12 +70,12 @@ func inTime(next echo.HandlerFunc) echo.HandlerFunc {
 		ctx, cancel := context.WithTimeout(r.Context(), userTimeout)
 		defer cancel()
 		c.SetRequest(r.WithContext(ctx))
-		defer c.SetRequest(r) // whoever answers an error looks whether the caller is there still
+		defer c.SetRequest(r) // the error handler checks whether the caller still waits
 		return next(c)
 	}
 }
 
-// caller returns who calls, as identify found out.
+// caller returns the name that identify determined.
 func caller(c echo.Context) string {
 	name, _ := c.Get(userKey).(string)
 	return name

@@ -138,7 +138,7 @@ func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, handler 
 	if cfg.Schedule.Enabled {
 		stopEngine = start(ctx, recurring.Run)
 	} else {
-		deps.Logger.Info("recurring work is left to other request managers (schedule.enabled)")
+		deps.Logger.Info("this request manager does not run recurring work (schedule.enabled is false)")
 	}
 	defer stopEngine()
 	err := httpserve.Serve(ctx, ln, handler, shutdownGrace, deps.Logger)

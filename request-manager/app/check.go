@@ -23,13 +23,13 @@ func (c Config) ValidateCheck() error {
 	)
 }
 
-// Check looks for what must never be so in the database of the configuration: all
-// requests that have not ended, and those that ended since then (0: all). It only
-// reads, and needs no Request Manager. The error is store.ErrUnavailable if the
-// database is away.
+// Check checks the invariants of the database of the configuration: of all requests
+// that have not ended, and of those that ended since then (0: all). It only reads,
+// and needs no Request Manager. The error is store.ErrUnavailable if the database is
+// unavailable.
 func Check(ctx context.Context, cfg Config, since time.Duration, log *slog.Logger) (res store.CheckResult, err error) {
 	if path := cfg.SQLite.Path; path != "" {
-		// To open it would make it.
+		// To open it would create it.
 		if _, err := os.Stat(path); err != nil {
 			return res, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 		}

@@ -81,15 +81,15 @@ type Auth struct {
 type Resumer struct {
 	TTL          time.Duration `yaml:"ttl"`           // a request suspended for longer fails
 	ClaimTimeout time.Duration `yaml:"claim_timeout"` // a claim older than that is dropped
-	Interval     time.Duration `yaml:"interval"`      // between two looks for suspended requests
+	Interval     time.Duration `yaml:"interval"`      // between two searches for suspended requests
 }
 
 // Schedule is how recurring work is run.
 type Schedule struct {
 	Enabled    bool          `yaml:"enabled"`     // whether this Request Manager runs it
-	Poll       time.Duration `yaml:"poll"`        // between two looks for what is due
-	Heartbeat  time.Duration `yaml:"heartbeat"`   // between two signs of life
-	StaleAfter time.Duration `yaml:"stale_after"` // a member not heard of for so long loses its instances
+	Poll       time.Duration `yaml:"poll"`        // between two searches for due instances
+	Heartbeat  time.Duration `yaml:"heartbeat"`   // between two heartbeats of a member
+	StaleAfter time.Duration `yaml:"stale_after"` // a member not seen for so long loses its instances
 	Workers    int           `yaml:"workers"`     // instances worked on at a time
 	Keep       time.Duration `yaml:"keep"`        // instances that ended, and events
 }
@@ -133,8 +133,8 @@ func (s Secrets) Key() ([]byte, error) {
 
 const keySize = 32
 
-// Default returns the configuration of a Request Manager that is told nothing
-// but its database.
+// Default returns the configuration of a Request Manager for which nothing but the
+// database is set.
 func Default() Config {
 	return Config{
 		Server:  Server{Addr: "127.0.0.1:32308"},

@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// lockSQLite takes a SQLite file for this Request Manager: two on one file would each
-// think that it is for them alone to say who is alive. What only looks at the database
-// needs no lock. The lock is a file beside it, and goes with the process, however that
-// ends.
+// lockSQLite locks a SQLite file for this Request Manager: of two on one file, each
+// would decide alone which runners are alive. Commands that only read the database
+// need no lock. The lock is a file beside it, and is released when the process ends,
+// however that happens.
 func lockSQLite(path string) (unlock func(), err error) {
 	if path == "" || path == ":memory:" {
 		return func() {}, nil

@@ -32,8 +32,8 @@ func newEngine(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, man
 	})
 }
 
-// NextTimes returns the next n times of an app after now, and what is unusual about
-// them, without a Request Manager.
+// NextTimes returns the next n times of an app after now, and remarks on unusual ones,
+// without a Request Manager.
 func NextTimes(app proto.App, now time.Time, n int) ([]proto.NextTime, error) {
 	return engine.Preview(app, now, n)
 }
@@ -42,7 +42,7 @@ func NextTimes(app proto.App, now time.Time, n int) ([]proto.NextTime, error) {
 // the specs to, and what the configuration allows.
 func checkApp(specs *grapher.Specs, cfg Config) func(proto.App, map[string]proto.App) error {
 	return func(app proto.App, others map[string]proto.App) error {
-		if err := checkArgsSize(app, cfg.Limits.Args); err != nil {
+		if err := request.CheckArgsSize(app.Args, cfg.Limits.Args); err != nil {
 			return err
 		}
 		return badApp(specs.CheckApp(app, others))
@@ -59,16 +59,4 @@ func badApp(problems []grapher.AppProblem) error {
 		messages[i] = p.Message
 	}
 	return proto.Errorf(proto.CodeInvalid, "%s", proto.JoinNames(messages, "; "))
-}
-
-// checkArgsSize refuses args that each request of the app would be refused for.
-func checkArgsSize(app proto.App, most int) error {
-	b, err := app.Args.MarshalJSON()
-	if err != nil {
-		return proto.Errorf(proto.CodeInvalid, "args: %v", err)
-	}
-	if len(b) > most {
-		return proto.Errorf(proto.CodeTooLarge, "args have %d bytes of JSON; at most %d are allowed (limits.args)", len(b), most)
-	}
-	return nil
 }

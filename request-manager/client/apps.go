@@ -14,7 +14,7 @@ import (
 func appPath(name, below string) string { return "/api/v1/apps/" + url.PathEscape(name) + below }
 
 // Apps returns apps by name: those after the given name, "" for from the first on,
-// and at most limit; 0 is a default.
+// up to limit; 0 is a default.
 func (c *Client) Apps(ctx context.Context, after string, limit uint) ([]proto.AppStatus, error) {
 	q := url.Values{}
 	if after != "" {
@@ -26,14 +26,14 @@ func (c *Client) Apps(ctx context.Context, after string, limit uint) ([]proto.Ap
 	return apps, err
 }
 
-// App returns an app and how it stands.
+// App returns an app and its status.
 func (c *Client) App(ctx context.Context, name string) (proto.AppStatus, error) {
 	var app proto.AppStatus
 	err := c.get(ctx, appPath(name, ""), nil, &app)
 	return app, err
 }
 
-// PutApp makes an app or changes it, and returns how it stands. An app that the
+// PutApp makes an app or changes it, and returns its status. An app that the
 // specs declare is CodeConflict.
 func (c *Client) PutApp(ctx context.Context, app proto.App) (proto.AppStatus, error) {
 	var status proto.AppStatus
@@ -41,7 +41,7 @@ func (c *Client) PutApp(ctx context.Context, app proto.App) (proto.AppStatus, er
 	return status, err
 }
 
-// DeleteApp removes an app. What runs of it ends.
+// DeleteApp removes an app. Its in-flight instances complete.
 func (c *Client) DeleteApp(ctx context.Context, name string) error {
 	return c.http.Do(ctx, httpclient.Call{Method: "DELETE", Base: c.url, Path: appPath(name, "")})
 }
@@ -55,7 +55,7 @@ func (c *Client) PauseApp(ctx context.Context, name string, paused bool) error {
 	return c.http.Do(ctx, httpclient.Call{Method: "PUT", Base: c.url, Path: appPath(name, verb)})
 }
 
-// UndoInstance has an undo that keeps failing tried now, or given up.
+// UndoInstance has an undo that keeps failing tried now, or no longer tried.
 func (c *Client) UndoInstance(ctx context.Context, app string, u proto.UndoInstance) error {
 	return c.http.Do(ctx, httpclient.Call{Method: "PUT", Base: c.url, Path: appPath(app, "/undo"), Body: u})
 }
@@ -68,7 +68,7 @@ func (c *Client) RunPeriods(ctx context.Context, name string, r proto.RunPeriods
 }
 
 // Periods returns the ledger of an app, newest first: periods that start in [since,
-// until), at most limit. Zeros are defaults.
+// until), up to limit. Zeros are defaults.
 func (c *Client) Periods(ctx context.Context, name string, since, until time.Time, limit uint) ([]proto.Period, error) {
 	q := url.Values{}
 	setTime(q, "since", since)
@@ -90,7 +90,7 @@ func (c *Client) NextTimes(ctx context.Context, name string, from time.Time, n u
 	return times, err
 }
 
-// AppEvents returns events of an app with an ID greater than since, at most limit;
+// AppEvents returns events of an app with an ID greater than since, up to limit;
 // 0 is a default.
 func (c *Client) AppEvents(ctx context.Context, name string, since uint64, limit uint) ([]proto.AppEvent, error) {
 	q := url.Values{}
@@ -104,7 +104,7 @@ func (c *Client) AppEvents(ctx context.Context, name string, since uint64, limit
 }
 
 // Blocked returns the periods that wait for upstream apps, of one app if name is not
-// "", at most limit; 0 is a default.
+// "", up to limit; 0 is a default.
 func (c *Client) Blocked(ctx context.Context, name string, limit uint) ([]proto.Blocked, error) {
 	q := url.Values{}
 	if name != "" {

@@ -83,7 +83,8 @@ func (c *Client) Runners(ctx context.Context) ([]proto.Runner, error) {
 	return runners, err
 }
 
-// Drain says whether a runner shall hand in what it has and take nothing new.
+// Drain asks a runner to hand back its job chains and accept no new ones, or (off) to
+// accept job chains again.
 func (c *Client) Drain(ctx context.Context, runner string, on bool) error {
 	query := url.Values{"on": {"false"}}
 	if on {

@@ -9,7 +9,7 @@ import (
 )
 
 // CreateRequest asks for a request. With a key (at most 255 printable ASCII
-// characters) it is created once however often it is asked for; without one, "",
+// characters) it is created once, however often the call is made; without one, "",
 // an error CodeUnavailable leaves open whether it was created.
 func (c *Client) CreateRequest(ctx context.Context, r proto.CreateRequest, key string) (proto.Request, error) {
 	call := httpclient.Call{Method: "POST", Base: c.url, Path: "/api/v1/requests", Body: r}
@@ -39,7 +39,7 @@ func (c *Client) JobChain(ctx context.Context, id string) (*proto.JobChain, erro
 }
 
 // StartRequest asks to start a request that is PENDING. A Request Manager does
-// that by itself; the call is there for clients that ask.
+// that by itself; the call exists for clients of the v1 API.
 func (c *Client) StartRequest(ctx context.Context, id string) error {
 	return c.http.Do(ctx, httpclient.Call{Method: "PUT", Base: c.url, Path: requestPath(id, "/start")})
 }

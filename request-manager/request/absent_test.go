@@ -8,7 +8,7 @@ import (
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
-// A manager that had not heard that a runner was forgotten handed a request over to
+// A manager that had not noticed that a runner was forgotten handed a request over to
 // it, and died. Nobody is there to say that the runner does not have it.
 func TestRequestsOfRunnersThatAreNotRegisteredAreRecovered(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ func TestMetricOfViolations(t *testing.T) {
 			}
 		}
 		if w.value(m.metrics.checkedAt) == 0 {
-			t.Error("the invariants were not looked at")
+			t.Error("the invariants were not checked")
 		}
 		// A runner that says that more jobs finished than there are.
 		_, err := w.store.SaveReport(t.Context(), []proto.ReportItem{{RequestID: bad, Epoch: 1, FinishedJobs: 3}})

@@ -156,8 +156,8 @@ func (d *diff) values(path string, runner, replay any) {
 	}
 }
 
-// shown writes a value, cut to a length that can be read. What a job type keeps for
-// itself may have secrets in any form.
+// shown writes a value, cut to a readable length. The private data of a job type is
+// left out: it may have secrets in any form.
 func (d *diff) shown(path string, x any) string {
 	if path == "jobChain.secrets" || strings.HasSuffix(path, ".bytes") {
 		return "(not shown)"

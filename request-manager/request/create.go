@@ -50,7 +50,7 @@ func (m *Manager) Create(ctx context.Context, c proto.CreateRequest, user, key s
 
 // build makes the request and its job chain, and stores nothing.
 func (m *Manager) build(ctx context.Context, c proto.CreateRequest) (*store.NewRequest, error) {
-	if err := m.checkArgsSize(c.Args); err != nil {
+	if err := CheckArgsSize(c.Args, m.cfg.MaxArgsSize); err != nil {
 		return nil, err
 	}
 	if err := checkHost(c.Host); err != nil {
@@ -86,13 +86,14 @@ func (m *Manager) build(ctx context.Context, c proto.CreateRequest) (*store.NewR
 	}, nil
 }
 
-func (m *Manager) checkArgsSize(args proto.Values) error {
+// CheckArgsSize refuses args with more bytes of JSON than the limit.
+func CheckArgsSize(args proto.Values, limit int) error {
 	b, err := args.MarshalJSON()
 	if err != nil {
 		return proto.Errorf(proto.CodeInvalid, "args: %v", err)
 	}
-	if len(b) > m.cfg.MaxArgsSize {
-		return proto.Errorf(proto.CodeTooLarge, "args have %d bytes of JSON; at most %d are allowed (limits.args)", len(b), m.cfg.MaxArgsSize)
+	if len(b) > limit {
+		return proto.Errorf(proto.CodeTooLarge, "args have %d bytes of JSON; at most %d are allowed (limits.args)", len(b), limit)
 	}
 	return nil
 }

@@ -93,8 +93,8 @@ func (c *creator) gather(first *creation) []*creation {
 // storeBatch stores all it can. A request that cannot be stored does not keep
 // the others from it.
 func (c *creator) storeBatch(ctx context.Context, batch []*creation) {
-	// Whose key is taken hears it after the others are stored: it may be one of
-	// these that has the same key, and then it is to be found.
+	// A caller whose key is taken gets the error after the others are stored: the one
+	// with the same key may be among them, and must be found then.
 	taken := map[*creation]error{}
 	defer func() {
 		for w, err := range taken {

@@ -29,7 +29,8 @@ type snapshot struct {
 type sighting struct {
 	proto.Runner
 	seen time.Time
-	// live says that the heartbeat came while this manager looked on, not before.
+	// live says that the heartbeat was newly read by this manager, and not already there
+	// when it first read the registry.
 	live bool
 }
 

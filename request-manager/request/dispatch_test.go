@@ -151,8 +151,8 @@ func TestARequestThatMayHaveArrivedIsNotGivenAway(t *testing.T) {
 }
 
 // Another process came up at the address: it must not get under an old epoch what
-// the process before it may have begun.
-func TestARequestIsNotSentAgainToWhoTookTheAddress(t *testing.T) {
+// the process before it may have started.
+func TestARequestIsNotSentAgainToTheProcessThatTookTheAddress(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.answers(func(context.Context, sending) error { return errNoAnswer })
@@ -172,7 +172,7 @@ func TestARequestIsNotSentAgainToWhoTookTheAddress(t *testing.T) {
 }
 
 // The first try may have arrived, and the second found another process, of which
-// the manager had not heard yet: what the first one ran must not be forgotten.
+// the manager had not seen yet: what the first one ran must not be forgotten.
 func TestARequestThatMayHaveArrivedAtAnotherProcessIsRecovered(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
@@ -344,9 +344,9 @@ func TestAManagerThatEndsSendsWhatItBegan(t *testing.T) {
 		id := w.create(m, "deploy")
 		after(time.Second)
 		w.wantSent(id, "start at http://jr-1 epoch 1")
-		begun := time.Now()
+		start := time.Now()
 		stop()
-		if d := time.Since(begun); d > 5*time.Second {
+		if d := time.Since(start); d > 5*time.Second {
 			w.t.Errorf("the end took %s", d)
 		}
 		if len(jr.has) != 1 {

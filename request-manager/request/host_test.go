@@ -80,7 +80,7 @@ func TestASuspendedRequestOfAHostIsResumedThere(t *testing.T) {
 	})
 }
 
-// Neither what waits for a host that is away nor what waits for one that is full
+// Neither what waits for a host without a runner nor what waits for one that is full
 // keeps anything else from being sent.
 func TestManyRequestsOfAHostDoNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func TestADrainingHostIsAway(t *testing.T) {
 		})
 		w.run(m)
 		if m.HostUp("db1") {
-			w.t.Error("a host is up that nobody has heard of")
+			w.t.Error("a host is up that nobody has seen")
 		}
 		jr := w.runner(m, "db1", "http://db1")
 		draining := func(on bool) {

@@ -217,7 +217,7 @@ func (r *fakeRunner) beat() {
 	r.w.mu.Unlock()
 	a, err := r.m.Heartbeat(context.WithoutCancel(r.w.t.Context()), self)
 	if proto.ErrorCode(err) == proto.CodeConflict && err != nil {
-		// It was given up: it drops all it has and comes back as another one.
+		// It was declared dead: it drops all it has and comes back as another one.
 		r.w.mu.Lock()
 		defer r.w.mu.Unlock()
 		r.self.ID += ".1"

@@ -42,7 +42,7 @@ func New(cfg Config) *Manager {
 
 	fleet := &fleet{
 		store: db, log: log, heartbeatTimeout: cfg.HeartbeatTimeout, onlyURL: cfg.RunnerURL,
-		scan: scanNow, resume: resumeNow, recover: recoverNow, room: queue.look, hostUp: cfg.HostUp,
+		scan: scanNow, resume: resumeNow, recover: recoverNow, room: queue.nudge, hostUp: cfg.HostUp,
 		runners: map[string]*trackedRunner{},
 	}
 	comparer := &comparer{store: db, log: log, compared: metrics.compared, wake: make(chan struct{}, 1)}
@@ -106,8 +106,8 @@ func (m *Manager) Ready(ctx context.Context) error {
 	return storeError(m.store.Ping(ctx), "")
 }
 
-// readyTimeout is for the database to answer whoever asks whether the manager is
-// ready: load balancers do not wait long.
+// readyTimeout bounds the answer of the database when a load balancer asks whether the
+// manager is ready: these do not wait long.
 const readyTimeout = 2 * time.Second
 
 // every calls do once, and again at each tick or wake, until ctx ends.

@@ -53,16 +53,16 @@ func newMetrics(r prometheus.Registerer, queueLen func() int) *metrics {
 	}
 	m := &metrics{
 		created:  counter("treadle_requests_created_total", "Requests stored by this manager."),
-		ended:    counters("treadle_requests_ended_total", "Requests that ended by a call to this manager, as the caller said.", "state"),
+		ended:    counters("treadle_requests_ended_total", "Requests that ended by a call to this manager, by the state in the call.", "state"),
 		reports:  counter("treadle_reports_total", "Items of reports that this manager stored or refused."),
 		refused:  counter("treadle_reports_refused_total", "Items of reports that were refused: the chain was no longer the runner's."),
 		compared: counters("treadle_sjc_compared_total", "Suspended job chains compared with a replay of the job log.", "outcome"),
 
 		requests:   gauges("treadle_requests", "Requests that have not ended.", "state"),
 		runners:    gauges("treadle_runners", "Registered job runners.", "state"),
-		violations: gauges("treadle_invariant_violations", "What treadle check finds, at most 100 of each; must be 0.", "check"),
+		violations: gauges("treadle_invariant_violations", "Violations that treadle check finds, at most 100 of each check; must be 0.", "check"),
 		checkedAt: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "treadle_invariants_checked_timestamp_seconds", Help: "When the invariants were looked at last."}),
+			Name: "treadle_invariants_checked_timestamp_seconds", Help: "When the invariants were last checked."}),
 	}
 	r.MustRegister(m.checkedAt, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "treadle_dispatch_queue_length", Help: "Requests that this manager is about to send to runners.",

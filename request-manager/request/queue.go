@@ -26,8 +26,8 @@ type pendingRequest struct {
 }
 
 // dispatchQueue holds requests that this manager knows to be PENDING, oldest
-// first. Those of each host have a lane of their own, so that a host that is away
-// or full does not hold up what others can run.
+// first. Those of each host have a lane of their own, so that a host without a
+// runner, or a full one, does not hold up what others can run.
 type dispatchQueue struct {
 	mu    sync.Mutex
 	lanes map[string][]pendingRequest // by host; none is empty
@@ -41,14 +41,14 @@ func newDispatchQueue() *dispatchQueue {
 	return &dispatchQueue{lanes: map[string][]pendingRequest{}, known: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// add puts a request at the end, unless it is there or its lane is full.
+// add puts a request at the end, unless it is queued already or its lane is full.
 func (q *dispatchQueue) add(r pendingRequest) {
 	q.mu.Lock()
-	most := maxQueuedOfHost
+	limit := maxQueuedOfHost
 	if r.host == "" {
-		most = maxQueued
+		limit = maxQueued
 	}
-	if !q.known[r.id] && len(q.lanes[r.host]) < most {
+	if !q.known[r.id] && len(q.lanes[r.host]) < limit {
 		if q.bytes+len(r.body) > maxQueuedBytes {
 			r.body = nil
 		}
@@ -59,7 +59,7 @@ func (q *dispatchQueue) add(r pendingRequest) {
 		q.lanes[r.host] = append(q.lanes[r.host], r)
 	}
 	q.mu.Unlock()
-	q.look()
+	q.nudge()
 }
 
 // putBack puts a request that could not be sent now to the front of its lane,
@@ -75,7 +75,7 @@ func (q *dispatchQueue) putBack(r pendingRequest) {
 	q.lanes[r.host] = slices.Insert(q.lanes[r.host], 0, r)
 }
 
-// take removes the request that waits for longest, of those whose host is not
+// take removes the request that has waited longest, of those whose host is not
 // closed; false if there is none.
 func (q *dispatchQueue) take(closed map[string]bool) (pendingRequest, bool) {
 	q.mu.Lock()
@@ -100,19 +100,19 @@ func (q *dispatchQueue) take(closed map[string]bool) (pendingRequest, bool) {
 	return r, true
 }
 
-// forget takes in that a request is no longer in its lane.
+// forget records that a request is no longer in its lane.
 func (q *dispatchQueue) forget(r pendingRequest) {
 	delete(q.known, r.id)
 	q.bytes -= len(r.body)
 }
 
-// keep drops the lanes of all hosts but those that are there: what waits for the
-// others is found in the store once they are.
-func (q *dispatchQueue) keep(there func(host string) bool) {
+// keep drops the lanes of hosts without a runner: their requests are found in the
+// store once there is one.
+func (q *dispatchQueue) keep(hasRunner func(host string) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for host, lane := range q.lanes {
-		if host == "" || there(host) {
+		if host == "" || hasRunner(host) {
 			continue
 		}
 		for _, r := range lane {
@@ -128,8 +128,8 @@ func (q *dispatchQueue) len() int {
 	return len(q.known)
 }
 
-// look wakes the dispatch loop if there is something for it to do.
-func (q *dispatchQueue) look() {
+// nudge wakes the dispatch loop if a request is queued.
+func (q *dispatchQueue) nudge() {
 	if q.len() > 0 {
 		wait.Nudge(q.wake)
 	}

@@ -63,7 +63,7 @@ func (m *Manager) jobChain(ctx context.Context, r *proto.Request) (*proto.JobCha
 		return nil, err
 	}
 	if r.State == proto.StateRunning && !r.StopRequested {
-		c.Next(time.Now()) // what may run runs: the runner follows the same rules
+		c.Next(time.Now()) // jobs that may run are running: the runner follows the same rules
 	}
 	jc := c.JobChain()
 	jc.State = r.State

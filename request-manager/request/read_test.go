@@ -100,10 +100,10 @@ func TestRunningAsksTheRunnersThatHaveSomething(t *testing.T) {
 			}
 			return jobs, nil
 		}
-		begun := time.Now()
+		start := time.Now()
 		s, err := m.Running(w.t.Context(), "", "startTime")
 		must(w.t, err)
-		if d := time.Since(begun); d != 2*time.Second {
+		if d := time.Since(start); d != 2*time.Second {
 			w.t.Errorf("the answer took %s, want the time that a runner has", d)
 		}
 		if !slices.Equal(s.Unreachable, []string{"http://jr-2"}) {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// recoverEvery is how often dead runners are looked for.
+	// recoverEvery is the interval of the search for dead runners.
 	recoverEvery = time.Second
 	// maxRecover is how many requests are recovered in one go.
 	maxRecover = 1000
@@ -75,7 +75,8 @@ func (r *recoverer) run(ctx context.Context) {
 	})
 }
 
-// look reads the registry and who holds requests, and adds it to what is known.
+// look reads the registry and which runners hold requests, adds that to what is known,
+// and returns the whole.
 func (r *recoverer) look(ctx context.Context, known *sightings) (snapshot, error) {
 	runners, err := r.store.Runners(ctx)
 	if err != nil {
@@ -178,7 +179,7 @@ func (r *recoverer) recoverBatch(ctx context.Context, held []store.Held, why str
 	case err == nil:
 		refused := refusedIDs(answer.Refused)
 		for _, h := range held {
-			if refused[h.RequestID] { // somebody else was first, or its log has grown
+			if refused[h.RequestID] { // another manager was first, or its log has grown
 				singly = append(singly, h)
 			}
 		}
@@ -219,12 +220,12 @@ func (r *recoverer) recoverOne(ctx context.Context, h store.Held, why string) bo
 			break
 		}
 		if now, err := r.store.Request(ctx, h.RequestID); err == nil && (now.State != proto.StateRunning || now.Epoch != h.Epoch) {
-			return true // somebody else was first
+			return true // another manager was first
 		}
 	}
 	switch proto.ErrorCode(err) {
 	case proto.CodeConflict:
-		return false // its log grows still
+		return false // its log is still growing
 	case proto.CodeUnavailable:
 		if ctx.Err() == nil {
 			log.Warn("cannot recover the request now", "error", err)
@@ -266,6 +267,6 @@ func (r *recoverer) recovered(ctx context.Context, h store.Held, why string) (pr
 	item.Reason = mask.New(secrets).Text(item.Reason)
 	item.FinishedJobs = c.FinishedJobs()
 	entries := c.Entries()
-	item.LogLength = &entries // what is on its way from the runner may come first
+	item.LogLength = &entries // a report that is still on its way may be stored first
 	return item, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
-// The whole time after which a silent runner is given up.
+// The whole time after which a silent runner is declared dead.
 const silence = time.Minute + 5*time.Second
 
 // With the first of two jobs done, the runner is killed.
@@ -41,14 +41,14 @@ func TestTheRequestsOfADeadRunnerGoOnAfterItsLease(t *testing.T) {
 		after(3 * time.Second)
 		w.wantSent(id, "start at http://jr-1 epoch 1", "resume at http://jr-2 epoch 2")
 		if d := time.Since(last); d < silence {
-			w.t.Fatalf("given up after %s", d)
+			w.t.Fatalf("declared dead after %s", d)
 		}
 		var sjc proto.SuspendedJobChain
 		must(w.t, json.Unmarshal(w.sendings(id)[1].body, &sjc))
 		if sjc.Entries != 1 || sjc.JobChain.FinishedJobs != 1 {
 			w.t.Errorf("the job that completed would run again: %+v", sjc)
 		}
-		// It comes back late: it was given up for good.
+		// It comes back late: it was declared dead for good.
 		_, err := m.Heartbeat(w.t.Context(), dead.self)
 		if proto.ErrorCode(err) != proto.CodeConflict {
 			w.t.Errorf("its heartbeat is answered with %v, want a conflict", err)
@@ -60,9 +60,9 @@ func TestTheRequestsOfADeadRunnerGoOnAfterItsLease(t *testing.T) {
 	})
 }
 
-// A manager that has just come, or come back to its database, has not heard of
+// A manager that has just come, or come back to its database, has not seen
 // runners that may be well.
-func TestAManagerGivesNobodyUpBeforeItCouldHaveHeardOfIt(t *testing.T) {
+func TestAManagerDeclaresNobodyDeadBeforeItCouldHaveSeenIt(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		m := w.manager()
@@ -72,7 +72,7 @@ func TestAManagerGivesNobodyUpBeforeItCouldHaveHeardOfIt(t *testing.T) {
 		after(time.Second)
 		silent.kill()
 		stop()
-		after(24 * time.Hour) // the database was away
+		after(24 * time.Hour) // the database was unavailable
 		w.run(w.manager())
 		after(silence)
 		w.want(id, proto.StateRunning)
@@ -199,8 +199,8 @@ func TestJobsThatMustNotRunTwice(t *testing.T) {
 		done  []string // of prepare, pay
 		state proto.State
 	}{
-		{"have not begun", nil, proto.StateSuspended},
-		{"may have begun", []string{"prepare"}, proto.StateFail},
+		{"have not started", nil, proto.StateSuspended},
+		{"may have started", []string{"prepare"}, proto.StateFail},
 		{"are done", []string{"prepare", "pay"}, proto.StateComplete}, // only the end was lost
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 const (
 	// maxResumes is how many chains are resumed at a time.
 	maxResumes = 16
-	// maxResumeBatch is how many are looked up at a time.
+	// maxResumeBatch is how many are read at a time.
 	maxResumeBatch = 1000
 )
 

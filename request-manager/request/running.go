@@ -9,7 +9,7 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// maxAsked is how many runners are asked at a time what they run.
+// maxAsked is how many runners are asked at a time.
 const maxAsked = 16
 
 // Running returns the jobs that run now, of one request or (requestID "") of all,
@@ -41,7 +41,7 @@ func (m *Manager) Running(ctx context.Context, requestID, orderBy string) (proto
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				m.log.Info("a job runner did not say what it runs", "url", url, "error", err)
+				m.log.Info("a job runner did not answer what it is running", "url", url, "error", err)
 				status.Unreachable = append(status.Unreachable, url)
 				return
 			}

@@ -101,7 +101,7 @@ func whyRefused(runner proto.Runner, err error) string {
 	return "job runner " + runner.URL + ": " + proto.Body(err).Message
 }
 
-// delivery is what is known of something that was sent to a runner.
+// delivery is the outcome of sending a chain to a runner.
 type delivery uint8
 
 const (
@@ -130,7 +130,7 @@ func isUnsent(err error) bool {
 	return ok && op.Op == "dial"
 }
 
-// isAnother reports whether who answered is not the runner that was meant.
+// isAnother reports whether the answer came from another process than the runner.
 func isAnother(err error) bool {
 	e, ok := errors.AsType[*proto.Error](err)
 	return ok && e.Err == nil && e.Code == proto.CodeNotFound

@@ -8,8 +8,8 @@ import (
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
-// Start has a PENDING request sent at once. Requests are sent without it, too;
-// it is there because clients know it.
+// Start has a PENDING request sent at once. Requests are sent without it, too: the
+// call exists for clients of the v1 API.
 func (m *Manager) Start(ctx context.Context, id string) error {
 	r, err := m.store.Request(ctx, id)
 	if err != nil {
@@ -23,9 +23,9 @@ func (m *Manager) Start(ctx context.Context, id string) error {
 }
 
 // Stop records that the request must end STOPPED. PENDING and SUSPENDED
-// requests end at once; for a RUNNING one its runner is told, and if it cannot be
-// reached, told again with each of its heartbeats. Stopping a STOPPED request is
-// harmless.
+// requests end at once. The runner of a RUNNING one is asked to stop it; if it cannot
+// be reached, it is asked again with each of its heartbeats. Stopping a STOPPED
+// request is harmless.
 func (m *Manager) Stop(ctx context.Context, id string) error {
 	s, err := m.store.Stop(ctx, id)
 	if errors.Is(err, store.ErrNotUpdated) {
@@ -49,7 +49,7 @@ func (m *Manager) Stop(ctx context.Context, id string) error {
 	defer cancel()
 	err = m.cfg.Runners.StopChain(ctx, s.URL, id)
 	if err != nil && proto.ErrorCode(err) != proto.CodeNotFound {
-		m.log.Warn("the job runner could not be told to stop the request; its next heartbeat tells it", "request", id, "runner", s.RunnerID, "error", err)
+		m.log.Warn("cannot reach the job runner to stop the request; the answer to its next heartbeat asks it to stop", "request", id, "runner", s.RunnerID, "error", err)
 	}
 	return nil
 }

@@ -61,9 +61,9 @@ func TestStopDoesNotWaitForARunnerThatHangs(t *testing.T) {
 		jr := w.runner(m, "jr-1", "http://jr-1")
 		id := w.create(m, "deploy")
 		after(time.Second)
-		begun := time.Now()
+		start := time.Now()
 		must(w.t, m.Stop(w.t.Context(), id))
-		if d := time.Since(begun); d > 2*time.Second {
+		if d := time.Since(start); d > 2*time.Second {
 			w.t.Errorf("the answer took %s", d)
 		}
 		after(2 * time.Second)

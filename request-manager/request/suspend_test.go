@@ -7,7 +7,7 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// A runner that ends stops its jobs and hands the chain in. One that must not run
+// A runner that ends stops its jobs and hands the chain back. One that must not run
 // twice would, if somebody went on with it.
 func TestAChainIsNotResumedInAJobThatMustNotRunTwice(t *testing.T) {
 	t.Parallel()
@@ -18,7 +18,7 @@ func TestAChainIsNotResumedInAJobThatMustNotRunTwice(t *testing.T) {
 	}{
 		"it was cut off":      {proto.StateStopped, proto.StateComplete, true},
 		"another was cut off": {proto.StateComplete, proto.StateStopped, false},
-		"it had not begun":    {proto.StatePending, proto.StateStopped, false},
+		"it had not started":  {proto.StatePending, proto.StateStopped, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
