@@ -154,8 +154,7 @@ func (c *checker) run(ctx context.Context) error {
 	}
 	for _, state := range []proto.State{proto.StateRunning, proto.StateSuspended, proto.StatePending} {
 		err := c.scan(ctx, func(last *checkRow) *query {
-			q := c.s.q("SELECT "+checkColumns+" FROM requests r"+c.s.dialect.useIndex("requests_state")+joinRunner+
-				" WHERE r.state = ?", state)
+			q := c.s.q("SELECT "+checkColumns+" FROM requests r{index requests_state}"+joinRunner+" WHERE r.state = ?", state)
 			return q.oldestFirst(last)
 		}, c.checkRequests)
 		if err != nil {
@@ -177,8 +176,7 @@ func (c *checker) run(ctx context.Context) error {
 
 // unfinished reads what has no finish time, from the index on it.
 func (c *checker) unfinished(last *checkRow) *query {
-	q := c.s.q("SELECT " + checkColumns + " FROM requests r" + c.s.dialect.useIndex("requests_finished") + joinRunner +
-		" WHERE r.finished_at IS NULL")
+	q := c.s.q("SELECT " + checkColumns + " FROM requests r{index requests_finished}" + joinRunner + " WHERE r.finished_at IS NULL")
 	return q.oldestFirst(last)
 }
 
@@ -192,11 +190,10 @@ func (q *query) oldestFirst(last *checkRow) *query {
 
 // finished reads what has a finish time since then, newest first.
 func (c *checker) finished(since int64, last *checkRow) *query {
-	q := c.s.q("SELECT "+checkColumns+" FROM requests r"+c.s.dialect.useIndex("requests_finished")+joinRunner+
-		" WHERE r.finished_at >= ?", since)
+	q := c.s.q("SELECT "+checkColumns+" FROM requests r{index requests_finished}"+joinRunner+" WHERE r.finished_at >= ?", since)
 	if last != nil {
 		f := last.finished.Int64
-		q.add(" AND r.finished_at <= ? AND (r.finished_at < ? OR r.created_at > ? OR (r.created_at = ? AND r.request_id < ?))",
+		q.add(` AND r.finished_at <= ? AND (r.finished_at < ? OR r.created_at > ? OR (r.created_at = ? AND r.request_id < ?))`,
 			f, f, last.created, last.created, last.id)
 	}
 	// The index read from its end.

@@ -133,8 +133,9 @@ func (c *checker) recount(ctx context.Context, rs []recount) error {
 func (t *tx) sumLogs(ctx context.Context, ids []string) (map[string]*logSum, error) {
 	sums := map[string]*logSum{}
 	err := t.s.q(`SELECT request_id, COUNT(*), MIN(seq), MAX(seq), MAX(epoch), MAX(started_at),
-		SUM(CASE WHEN state = ? OR timed_out <> '' THEN 1 ELSE 0 END) FROM job_log`+t.s.dialect.usePrimary+
-		" WHERE request_id IN ", proto.StateFail).ids(ids).add(" GROUP BY request_id").
+		SUM(CASE WHEN state = ? OR timed_out <> '' THEN 1 ELSE 0 END) FROM job_log{primary}
+		WHERE request_id IN {ids} GROUP BY request_id`,
+		proto.StateFail, ids).
 		rows(ctx, t, func(scan func(...any) error) error {
 			var id string
 			x := &logSum{}
@@ -145,10 +146,11 @@ func (t *tx) sumLogs(ctx context.Context, ids []string) (map[string]*logSum, err
 	if err != nil || len(sums) == 0 {
 		return sums, err
 	}
-	err = t.s.q("SELECT l.request_id, COUNT(*) FROM job_log l"+t.s.dialect.usePrimary+
-		" WHERE l.state = ? AND l.request_id IN ", proto.StateComplete).ids(ids).
-		add(" AND NOT EXISTS (SELECT 1 FROM job_log x"+t.s.dialect.useIndex("job_log_job")+
-			" WHERE x.request_id = l.request_id AND x.job_id = l.job_id AND x.try > l.try) GROUP BY l.request_id").
+	err = t.s.q(`SELECT l.request_id, COUNT(*) FROM job_log l{primary}
+		WHERE l.state = ? AND l.request_id IN {ids} AND NOT EXISTS (SELECT 1
+		FROM job_log x{index job_log_job}
+		WHERE x.request_id = l.request_id AND x.job_id = l.job_id AND x.try > l.try)
+		GROUP BY l.request_id`, proto.StateComplete, ids).
 		rows(ctx, t, func(scan func(...any) error) error {
 			var id string
 			var n uint
@@ -164,10 +166,10 @@ func (t *tx) sumLogs(ctx context.Context, ids []string) (map[string]*logSum, err
 // checkRerun looks for jobs that were tried again after they were COMPLETE, though
 // no sequence around them had started again.
 func (c *checker) checkRerun(ctx context.Context, t *tx, ids []string, f *found) error {
-	return t.s.q("SELECT a.request_id, a.job_id, a.try, a.seq, b.try, b.seq FROM job_log a"+t.s.dialect.usePrimary+
-		" "+t.s.dialect.joinInOrder+" job_log b"+t.s.dialect.useIndex("job_log_job")+
-		` ON b.request_id = a.request_id AND b.job_id = a.job_id AND b.seq > a.seq AND b.run = a.run
-			WHERE a.state = ? AND a.request_id IN `, proto.StateComplete).ids(ids).add(" LIMIT ?", c.opt.Findings+1).
+	return t.s.q(`SELECT a.request_id, a.job_id, a.try, a.seq, b.try, b.seq
+		FROM job_log a{primary} {join} job_log b{index job_log_job} ON b.request_id = a.request_id
+		AND b.job_id = a.job_id AND b.seq > a.seq AND b.run = a.run
+			WHERE a.state = ? AND a.request_id IN {ids} LIMIT ?`, proto.StateComplete, ids, c.opt.Findings+1).
 		rows(ctx, t, func(scan func(...any) error) error {
 			var id, job string
 			var try, seq, againTry, againSeq uint64
@@ -179,10 +181,9 @@ func (c *checker) checkRerun(ctx context.Context, t *tx, ids []string, f *found)
 
 // checkEpochs looks for entries that stand after one of a later epoch.
 func (c *checker) checkEpochs(ctx context.Context, t *tx, ids []string, f *found) error {
-	return t.s.q("SELECT a.request_id, b.seq, b.epoch, a.epoch FROM job_log a"+t.s.dialect.usePrimary+
-		" "+t.s.dialect.joinInOrder+" job_log b"+t.s.dialect.usePrimary+
-		" ON b.request_id = a.request_id AND b.seq = a.seq + 1 WHERE b.epoch < a.epoch AND a.request_id IN ").ids(ids).
-		add(" LIMIT ?", c.opt.Findings+1).
+	return t.s.q(`SELECT a.request_id, b.seq, b.epoch, a.epoch
+		FROM job_log a{primary} {join} job_log b{primary} ON b.request_id = a.request_id AND b.seq = a.seq + 1
+		WHERE b.epoch < a.epoch AND a.request_id IN {ids} LIMIT ?`, ids, c.opt.Findings+1).
 		rows(ctx, t, func(scan func(...any) error) error {
 			var id string
 			var seq, epoch, before uint64

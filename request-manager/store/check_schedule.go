@@ -97,7 +97,8 @@ func (c *checker) checkInstances(ctx context.Context, t *tx, after instanceKey, 
 			heard = min(heard, gone.Int64)
 		}
 		if silent := time.Duration(now-heard) * time.Microsecond; member.Valid && silent > c.opt.MemberSilence {
-			f.addApp(CheckMember, last.app, "instance %d is claimed by %s, which has not been heard of for %s", last.number, member.String, seconds(silent))
+			f.addApp(CheckMember, last.app, `instance %d is claimed by %s, which has not been heard of for %s`,
+				last.number, member.String, seconds(silent))
 		}
 		return nil
 	})
@@ -159,7 +160,8 @@ func (c *checker) checkApps(ctx context.Context, t *tx, after string, f *found) 
 // checkHoles counts the instances of an app.
 func (c *checker) checkHoles(ctx context.Context, t *tx, a appNumbers, f *found) error {
 	var n uint64
-	err := c.s.q(`SELECT (SELECT COUNT(*) FROM schedule_instances WHERE app = ?) + (SELECT COUNT(*) FROM schedule_archive WHERE app = ?)`,
+	err := c.s.q(`SELECT (SELECT COUNT(*) FROM schedule_instances WHERE app = ?) + (SELECT COUNT(*)
+		FROM schedule_archive WHERE app = ?)`,
 		a.name, a.name).row(ctx, t, &n)
 	if err == nil && n != a.last {
 		f.addApp(CheckNumbers, a.name, "the newest instance is %d, and there are %d", a.last, n)
@@ -183,8 +185,9 @@ func (c *checker) checkSignals(ctx context.Context, t *tx, f *found) error {
 	if err != nil {
 		return err
 	}
-	return c.s.q("SELECT app, period_start, created_at FROM schedule_signals"+c.s.dialect.useIndex("schedule_signals_created")+
-		" WHERE created_at < ? ORDER BY created_at LIMIT ?", now-c.opt.SignalAge.Microseconds(), c.opt.Findings+1).
+	return c.s.q(`SELECT app, period_start, created_at FROM schedule_signals{index schedule_signals_created}
+		WHERE created_at < ? ORDER BY created_at LIMIT ?`,
+		now-c.opt.SignalAge.Microseconds(), c.opt.Findings+1).
 		rows(ctx, t, func(scan func(...any) error) error {
 			var app string
 			var start, created int64

@@ -20,7 +20,7 @@ func (c *checker) checkSuspended(ctx context.Context, t *tx, page []*checkRow, f
 		return nil
 	}
 	has := map[string]bool{}
-	err := t.s.q("SELECT request_id FROM suspended_job_chains WHERE request_id IN ").ids(ids).
+	err := t.s.q("SELECT request_id FROM suspended_job_chains WHERE request_id IN {ids}", ids).
 		rows(ctx, t, func(scan func(...any) error) error {
 			var id string
 			err := scan(&id)

@@ -13,7 +13,7 @@ func (s *Store) CountOpen(ctx context.Context) (map[proto.State]int, error) {
 	err := s.do(ctx, "count requests", func(ctx context.Context, _ int) error {
 		for _, state := range []proto.State{proto.StatePending, proto.StateRunning, proto.StateSuspended} {
 			var n int
-			q := s.q("SELECT COUNT(*) FROM requests"+s.dialect.useIndex("requests_state")+" WHERE state = ?", state)
+			q := s.q("SELECT COUNT(*) FROM requests{index requests_state} WHERE state = ?", state)
 			if err := q.row(ctx, s.read, &n); err != nil {
 				return err
 			}

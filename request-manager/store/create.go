@@ -205,8 +205,7 @@ func (s *Store) firstTaken(ctx context.Context, reqs []NewRequest) (int, error) 
 func (s *Store) RequestByKey(ctx context.Context, user, key string) (id string, bodyHash []byte, err error) {
 	hash := keyHash(user, key)
 	err = s.do(ctx, "request by idempotency key", func(ctx context.Context, _ int) error {
-		return s.q("SELECT request_id, body_hash FROM idempotency_keys WHERE key_hash = ?", hash[:]).
-			row(ctx, s.read, &id, &bodyHash)
+		return s.q("SELECT request_id, body_hash FROM idempotency_keys WHERE key_hash = ?", hash[:]).row(ctx, s.read, &id, &bodyHash)
 	})
 	return id, bodyHash, err
 }
@@ -218,8 +217,8 @@ func (s *Store) PurgeKeys(ctx context.Context, olderThan time.Duration) (int, er
 	for {
 		var n int64
 		err := s.do(ctx, "purge idempotency keys", func(ctx context.Context, _ int) error {
-			q := s.q("SELECT key_hash FROM idempotency_keys WHERE created_at < ").now().
-				add(" - ? ORDER BY created_at LIMIT ?", olderThan.Microseconds(), chunkRows)
+			q := s.q(`SELECT key_hash FROM idempotency_keys WHERE created_at < {now} - ? ORDER BY created_at LIMIT ?`,
+				olderThan.Microseconds(), chunkRows)
 			del := s.q("DELETE FROM idempotency_keys WHERE key_hash IN (")
 			sep := "?"
 			err := q.rows(ctx, s.read, func(scan func(...any) error) error {

@@ -27,12 +27,11 @@ func (s *Store) PendingRequests(ctx context.Context, olderThan time.Duration, li
 	var out []Pending
 	err := s.do(ctx, "pending requests", func(ctx context.Context, _ int) error {
 		out = nil
-		q := s.q("SELECT request_id, epoch, stop_requested_at IS NOT NULL, created_at, host FROM requests"+
-			s.dialect.useIndex("requests_state")+" WHERE state = ? AND created_at <= ", proto.StatePending).
-			now().add(" - ?", olderThan.Microseconds()).
-			add(" AND host IN ").ids(withAnyHost(hosts)).
-			// Equal times backwards by id: this is the index read from its end.
-			add(" ORDER BY created_at, request_id DESC LIMIT ?", limit)
+		// Equal times backwards by id: this is the index read from its end.
+		q := s.q(`SELECT request_id, epoch, stop_requested_at IS NOT NULL, created_at, host FROM requests{index requests_state}
+			WHERE state = ? AND created_at <= {now} - ? AND host IN {ids}
+			ORDER BY created_at, request_id DESC LIMIT ?`,
+			proto.StatePending, olderThan.Microseconds(), withAnyHost(hosts), limit)
 		return q.rows(ctx, s.read, func(scan func(...any) error) error {
 			var p Pending
 			var created int64
@@ -82,10 +81,9 @@ func (s *Store) dispatch(ctx context.Context, reqs []Handover, runnerID, url str
 	token := rand.Int64()
 	var taken []string
 	err := s.do(ctx, "dispatch", func(ctx context.Context, _ int) error {
-		q := s.q("UPDATE requests"+s.dialect.usePrimary+" SET state = ?, epoch = epoch + 1, runner_id = ?, jr_url = ?, reason = '', handover_token = ?",
-			proto.StateRunning, runnerID, url, token).
-			add(", handover_at = ").now().add(", updated_at = ").now().
-			add(", started_at = COALESCE(started_at, ").now().add(")")
+		q := s.q(`UPDATE requests{primary}
+			SET state = ?, epoch = epoch + 1, runner_id = ?, jr_url = ?, reason = '', handover_token = ?, handover_at = {now}, updated_at = {now}, started_at = COALESCE(started_at, {now})`,
+			proto.StateRunning, runnerID, url, token)
 		q.fence(proto.StatePending, ids, epochs).add(" AND stop_requested_at IS NULL")
 		n, err := q.exec(ctx, s.write)
 		if err != nil {
@@ -95,8 +93,8 @@ func (s *Store) dispatch(ctx context.Context, reqs []Handover, runnerID, url str
 			taken = ids
 			return nil
 		}
-		taken, err = s.q("SELECT request_id FROM requests WHERE handover_token = ? AND request_id IN ", token).
-			ids(ids).strings(ctx, s.write)
+		taken, err = s.q(`SELECT request_id FROM requests WHERE handover_token = ? AND request_id IN {ids}`,
+			token, ids).strings(ctx, s.write)
 		return err
 	})
 	return taken, err
@@ -105,7 +103,7 @@ func (s *Store) dispatch(ctx context.Context, reqs []Handover, runnerID, url str
 // fence appends a WHERE that lets through the requests that are in the state,
 // each under its epoch.
 func (q *query) fence(state proto.State, ids []string, epochs map[string]uint64) *query {
-	q.add(" WHERE request_id IN ").ids(ids).add(" AND epoch = ")
+	q.add(" WHERE request_id IN {ids} AND epoch = ", ids)
 	q.choose(ids, func(id string) (any, fragment) {
 		e := epochs[id]
 		return e, func(q *query) { q.add("?", e) }
@@ -142,7 +140,7 @@ func (q *query) choose(ids []string, value func(id string) (key any, f fragment)
 	if last > 0 {
 		q.add("CASE ")
 		for _, g := range groups[:last] {
-			q.add("WHEN request_id IN ").ids(g.ids).add(" THEN ")
+			q.add("WHEN request_id IN {ids} THEN ", g.ids)
 			g.f(q)
 			q.add(" ")
 		}
@@ -162,12 +160,11 @@ func (s *Store) Return(ctx context.Context, id string, epoch uint64, reason stri
 	return s.do(ctx, "return request "+id, func(ctx context.Context, try int) error {
 		q := s.q(`UPDATE requests SET
 			reason = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END,
-			finished_at = CASE WHEN stop_requested_at IS NULL THEN NULL ELSE `, cleanReason(reason), stopReason).now().
-			add(` END, state = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END,
-			started_at = NULL, runner_id = NULL, jr_url = NULL, updated_at = `, proto.StatePending, proto.StateStopped).now().
-			add(` WHERE request_id = ? AND state = ? AND epoch = ?
+			finished_at = CASE WHEN stop_requested_at IS NULL THEN NULL ELSE {now} END, state = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END,
+			started_at = NULL, runner_id = NULL, jr_url = NULL, updated_at = {now} WHERE request_id = ? AND state = ?
+			AND epoch = ?
 				AND NOT EXISTS (SELECT 1 FROM job_log WHERE job_log.request_id = requests.request_id)`,
-				id, proto.StateRunning, epoch)
+			cleanReason(reason), stopReason, proto.StatePending, proto.StateStopped, id, proto.StateRunning, epoch)
 		err := q.execOne(ctx, s.write)
 		if !errors.Is(err, ErrNotUpdated) {
 			return err
@@ -179,9 +176,9 @@ func (s *Store) Return(ctx context.Context, id string, epoch uint64, reason stri
 // FailPending ends a PENDING request as FAIL, with the reason.
 func (s *Store) FailPending(ctx context.Context, id, reason string) error {
 	return s.do(ctx, "fail request "+id, func(ctx context.Context, try int) error {
-		q := s.q("UPDATE requests SET state = ?, reason = ?, finished_at = ", proto.StateFail, cleanReason(reason)).now().
-			add(", updated_at = ").now().
-			add(" WHERE request_id = ? AND state = ?", id, proto.StatePending)
+		q := s.q(`UPDATE requests SET state = ?, reason = ?, finished_at = {now}, updated_at = {now}
+			WHERE request_id = ? AND state = ?`,
+			proto.StateFail, cleanReason(reason), id, proto.StatePending)
 		err := q.execOne(ctx, s.write)
 		if !errors.Is(err, ErrNotUpdated) {
 			return err

@@ -22,8 +22,9 @@ func (s *Store) ExpireSJCs(ctx context.Context, ttl time.Duration) ([]string, er
 	var ids []string
 	err := s.do(ctx, "expired suspended job chains", func(ctx context.Context, _ int) error {
 		var err error
-		ids, err = s.q("SELECT request_id FROM suspended_job_chains WHERE rm_host IS NULL AND suspended_at < ").now().
-			add(" - ? ORDER BY suspended_at LIMIT ?", ttl.Microseconds(), expireBatch).strings(ctx, s.read)
+		ids, err = s.q(`SELECT request_id FROM suspended_job_chains WHERE rm_host IS NULL AND suspended_at < {now} - ?
+			ORDER BY suspended_at LIMIT ?`,
+			ttl.Microseconds(), expireBatch).strings(ctx, s.read)
 		return err
 	})
 	if err != nil {
@@ -52,9 +53,9 @@ func (s *Store) expire(ctx context.Context, id, reason string) (done bool, err e
 	err = s.inTx(ctx, "expire the suspended job chain of request "+id, func(ctx context.Context, t *tx) error {
 		// The request first, as in every other transaction; the claim is looked at
 		// when its row is locked.
-		n, err := s.q("UPDATE requests SET state = ?, reason = ?, finished_at = ", proto.StateFail, reason).now().
-			add(", updated_at = ").now().
-			add(" WHERE request_id = ? AND state = ?", id, proto.StateSuspended).exec(ctx, t)
+		n, err := s.q(`UPDATE requests SET state = ?, reason = ?, finished_at = {now}, updated_at = {now}
+			WHERE request_id = ? AND state = ?`,
+			proto.StateFail, reason, id, proto.StateSuspended).exec(ctx, t)
 		if err != nil {
 			return err
 		}

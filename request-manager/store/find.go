@@ -61,8 +61,9 @@ func (s *Store) orderArgs(ctx context.Context, args map[string]string) ([]argFil
 			break
 		}
 		var n int
-		err := s.q("SELECT COUNT(*) FROM (SELECT 1 FROM request_args"+s.dialect.useIndex("request_args_value")+
-			" WHERE name = ? AND value_hash = ? LIMIT ?) x", a.name, a.hash, argProbe).row(ctx, s.read, &n)
+		err := s.q(`SELECT COUNT(*) FROM (SELECT 1 FROM request_args{index request_args_value}
+			WHERE name = ? AND value_hash = ? LIMIT ?) x`,
+			a.name, a.hash, argProbe).row(ctx, s.read, &n)
 		if err != nil {
 			return nil, err
 		}
@@ -193,8 +194,7 @@ func (l *list) page(ctx context.Context, branches []branch, limit, offset uint) 
 func (l *list) pageQuery(branches []branch, limit, offset uint) *query {
 	q := l.s.q("SELECT " + requestColumns + " FROM (")
 	l.ids(q, branches, limit, offset)
-	return q.add(") page " + l.s.dialect.joinInOrder +
-		" requests r ON r.request_id = page.id ORDER BY page.at DESC, page.id")
+	return q.add(") page {join} requests r ON r.request_id = page.id ORDER BY page.at DESC, page.id")
 }
 
 // count counts what the branches make up, to at most limit.
@@ -249,15 +249,14 @@ func (l *list) branch(q *query, b branch) {
 		from, args = "a", l.args[1:]
 		q.add("SELECT a.request_id AS id, a.created_at AS at FROM request_args a" + l.s.dialect.useIndex(b.index))
 		if l.needsRow(b) {
-			q.add(" " + l.s.dialect.joinInOrder + " requests r ON r.request_id = a.request_id")
+			q.add(" {join} requests r ON r.request_id = a.request_id")
 		}
 	} else {
 		q.add("SELECT r.request_id AS id, r.created_at AS at FROM requests r" + l.s.dialect.useIndex(b.index))
 	}
 	for i, a := range args {
 		alias := "a" + strconv.Itoa(i)
-		q.add(" "+l.s.dialect.joinInOrder+" request_args "+alias+" ON "+alias+".request_id = "+from+".request_id AND "+
-			alias+".name = ? AND "+alias+".value_hash = ?", a.name, a.hash)
+		q.add(" {join} request_args "+alias+" ON "+alias+".request_id = "+from+".request_id AND "+alias+".name = ? AND "+alias+".value_hash = ?", a.name, a.hash)
 	}
 	and := " WHERE "
 	where := func(text string, args ...any) {

@@ -127,7 +127,8 @@ func (s *Store) logPage(ctx context.Context, id string, from uint64) (page []pro
 	err = s.do(ctx, "job log of request "+id, func(ctx context.Context, _ int) error {
 		page = nil
 		size := 0
-		err := s.q("SELECT "+entryColumns+" FROM job_log WHERE request_id = ? AND seq >= ? ORDER BY seq LIMIT ?",
+		err := s.q("SELECT "+entryColumns+` FROM job_log
+			WHERE request_id = ? AND seq >= ? ORDER BY seq LIMIT ?`,
 			id, from, logPageRows).rows(ctx, s.read, func(scan func(...any) error) error {
 			e, n, err := scanEntry(scan)
 			if err != nil {
@@ -158,8 +159,9 @@ func (s *Store) LastJobLog(ctx context.Context, id, jobID string) (proto.JobLog,
 	}
 	err := s.do(ctx, op, func(ctx context.Context, _ int) error {
 		found := false
-		err := s.q("SELECT "+entryColumns+" FROM job_log"+s.dialect.useIndex("job_log_job")+
-			" WHERE request_id = ? AND job_id = ? ORDER BY try DESC LIMIT 1", id, jobID).
+		err := s.q("SELECT "+entryColumns+` FROM job_log{index job_log_job}
+			WHERE request_id = ? AND job_id = ? ORDER BY try DESC LIMIT 1`,
+			id, jobID).
 			rows(ctx, s.read, func(scan func(...any) error) error {
 				var err error
 				out, _, err = scanEntry(scan)
@@ -184,15 +186,14 @@ func (s *Store) AppendLog(ctx context.Context, epoch uint64, e proto.JobLog) err
 	}
 	return s.inTx(ctx, "append to the log of request "+id, func(ctx context.Context, t *tx) error {
 		// The row's lock lets one writer at a time count the entries.
-		err := s.q("UPDATE requests SET updated_at = ").now().
-			add(" WHERE request_id = ? AND state = ? AND epoch = ?", id, proto.StateRunning, epoch).execOne(ctx, t)
+		err := s.q(`UPDATE requests SET updated_at = {now} WHERE request_id = ? AND state = ? AND epoch = ?`,
+			id, proto.StateRunning, epoch).execOne(ctx, t)
 		if err != nil {
 			return err
 		}
 		var same int
-		err = s.q("SELECT COUNT(*) FROM job_log WHERE request_id = ? AND job_id = ? AND try = ? AND epoch = ?",
-			id, e.JobID, e.Try, epoch).
-			row(ctx, t, &same)
+		err = s.q(`SELECT COUNT(*) FROM job_log WHERE request_id = ? AND job_id = ? AND try = ? AND epoch = ?`,
+			id, e.JobID, e.Try, epoch).row(ctx, t, &same)
 		if err != nil || same > 0 {
 			return err
 		}
@@ -212,7 +213,8 @@ func (s *Store) AppendLog(ctx context.Context, epoch uint64, e proto.JobLog) err
 // finished.
 func (s *Store) SetProgress(ctx context.Context, id string, epoch uint64, finishedJobs uint) error {
 	return s.do(ctx, "progress of request "+id, func(ctx context.Context, _ int) error {
-		return s.q("UPDATE requests SET finished_jobs = ?, updated_at = ", finishedJobs).now().
-			add(" WHERE request_id = ? AND state = ? AND epoch = ?", id, proto.StateRunning, epoch).execOne(ctx, s.write)
+		return s.q(`UPDATE requests SET finished_jobs = ?, updated_at = {now}
+			WHERE request_id = ? AND state = ? AND epoch = ?`,
+			finishedJobs, id, proto.StateRunning, epoch).execOne(ctx, s.write)
 	})
 }

@@ -91,8 +91,7 @@ func mysqlSchema(t *testing.T, s *Store) []string {
 	names, err := s.q(`SELECT CONCAT(table_name, '.', column_name, IF(is_nullable = 'YES', ' null', ''))
 		FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name <> 'schema_migrations'
 		UNION ALL SELECT DISTINCT CONCAT(table_name, ' index ', index_name) FROM information_schema.statistics
-		WHERE table_schema = DATABASE() AND table_name <> 'schema_migrations' AND index_name <> 'PRIMARY'`).
-		strings(t.Context(), s.read)
+		WHERE table_schema = DATABASE() AND table_name <> 'schema_migrations' AND index_name <> 'PRIMARY'`).strings(t.Context(), s.read)
 	must(t, err)
 	slices.Sort(names)
 	return names

@@ -14,12 +14,23 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// query is a statement in the making: text with a `?` for each arg.
+// query is a statement in the making: text with markers, and the args of these in
+// their order. The text can be read, and pasted into a client, as it is.
+//
+//	?            one value
+//	{ids}        a list of ids in parentheses; the arg is a []string, not empty
+//	{now}        the time of the statement in microseconds, by the database's clock:
+//	             the same one every time. It has no arg
+//	{index NAME} which index to use, so that the plan does not depend on statistics
+//	{primary}    the same for the primary key
+//	{join}       a join that reads the left table first
+//	{lock}       the end of a SELECT that locks what it reads
+//	{upsert}     what stands between an INSERT and what is set if the row is there
 type query struct {
 	s    *Store
 	sql  strings.Builder
 	args []any
-	at   int64 // what now says, where the process has the clock
+	at   int64 // what {now} says, where the process has the clock
 }
 
 // q starts a statement.
@@ -28,32 +39,74 @@ func (s *Store) q(text string, args ...any) *query {
 	return q.add(text, args...)
 }
 
-// add appends text and the args of its place holders.
+// add appends text and the args of its markers.
 func (q *query) add(text string, args ...any) *query {
-	q.sql.WriteString(text)
-	q.args = append(q.args, args...)
-	return q
+	for {
+		i := strings.IndexAny(text, "?{")
+		if i < 0 {
+			q.sql.WriteString(text)
+			return q
+		}
+		q.sql.WriteString(text[:i])
+		if text[i] == '?' {
+			q.sql.WriteByte('?')
+			q.args = append(q.args, args[0])
+			text, args = text[i+1:], args[1:]
+			continue
+		}
+		marker, rest, _ := strings.Cut(text[i+1:], "}")
+		if marker == "ids" {
+			q.ids(args[0].([]string))
+			args = args[1:]
+		} else {
+			q.mark(marker)
+		}
+		text = rest
+	}
 }
 
-// now appends the time of the statement, in microseconds by the database's clock:
-// the same one every time.
-func (q *query) now() *query {
+// mark appends what a marker without an arg stands for.
+func (q *query) mark(marker string) {
+	d := q.s.dialect
+	name, arg, _ := strings.Cut(marker, " ")
+	switch name {
+	case "now":
+		q.now()
+	case "index":
+		q.sql.WriteString(d.useIndex(arg))
+	case "primary":
+		q.sql.WriteString(d.usePrimary)
+	case "join":
+		q.sql.WriteString(d.joinInOrder)
+	case "lock":
+		q.sql.WriteString(d.forUpdate)
+	case "upsert":
+		q.sql.WriteString(d.upsert)
+	default:
+		panic("unknown marker {" + marker + "} in a statement")
+	}
+}
+
+func (q *query) now() {
 	if q.s.cfg.Now == nil && q.s.dialect.now != "" {
-		return q.add(q.s.dialect.now)
+		q.sql.WriteString(q.s.dialect.now)
+		return
 	}
 	if q.at == 0 {
 		q.at, _ = q.s.readNow(context.Background(), nil) // the process's clock: no query
 	}
-	return q.add("?", q.at)
+	q.sql.WriteByte('?')
+	q.args = append(q.args, q.at)
 }
 
-// ids appends a list of ids in parentheses. There must be one at least.
-func (q *query) ids(ids []string) *query {
-	q.add("(?", ids[0])
-	for _, id := range ids[1:] {
-		q.add(",?", id)
+func (q *query) ids(ids []string) {
+	sep := "(?"
+	for _, id := range ids {
+		q.sql.WriteString(sep)
+		q.args = append(q.args, id)
+		sep = ",?"
 	}
-	return q.add(")")
+	q.sql.WriteByte(')')
 }
 
 // exec runs the statement and returns how many rows it met.
@@ -138,7 +191,7 @@ func (s *Store) insertRows(ctx context.Context, db querier, insert string, rows 
 			if n == 0 {
 				sep = " ("
 			}
-			q.add(sep).add(strings.Repeat("?,", len(rows[n])-1)).add("?)", rows[n]...)
+			q.add(sep+strings.Repeat("?,", len(rows[n])-1)+"?)", rows[n]...)
 			size += rowSize(rows[n])
 			n++
 		}

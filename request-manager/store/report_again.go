@@ -53,7 +53,7 @@ func (s *Store) requestRows(ctx context.Context, items []*reportItem) (map[strin
 			ids[i] = it.RequestID
 		}
 		return s.do(ctx, "save report", func(ctx context.Context, _ int) error {
-			q := s.q("SELECT request_id, state, epoch, stop_requested_at IS NOT NULL FROM requests WHERE request_id IN ").ids(ids)
+			q := s.q("SELECT request_id, state, epoch, stop_requested_at IS NOT NULL FROM requests WHERE request_id IN {ids}", ids)
 			return q.rows(ctx, s.write, func(scan func(...any) error) error {
 				var id string
 				var x requestRow
@@ -143,8 +143,7 @@ func (s *Store) storedEntries(ctx context.Context, it *reportItem) (map[uint64]s
 	}
 	first, last := it.Entries[0].Seq, it.Entries[len(it.Entries)-1].Seq
 	err := s.do(ctx, "save report", func(ctx context.Context, _ int) error {
-		return s.q("SELECT seq, job_id, try, epoch FROM job_log WHERE request_id = ? AND seq BETWEEN ? AND ?",
-			it.RequestID, first, last).rows(ctx, s.write, func(scan func(...any) error) error {
+		return s.q("SELECT seq, job_id, try, epoch FROM job_log WHERE request_id = ? AND seq BETWEEN ? AND ?", it.RequestID, first, last).rows(ctx, s.write, func(scan func(...any) error) error {
 			var seq uint64
 			var x storedEntry
 			err := scan(&seq, &x.jobID, &x.try, &x.epoch)

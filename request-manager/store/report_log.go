@@ -30,7 +30,7 @@ func (t *tx) checkLogs(ctx context.Context, items []*reportItem) error {
 	grown := &grownError{map[string]uint64{}}
 	err := chunks(ids, func(ids []string) error {
 		has := map[string]uint64{}
-		err := t.s.q("SELECT request_id, MAX(seq) + 1 FROM job_log WHERE request_id IN ").ids(ids).add(" GROUP BY request_id").
+		err := t.s.q(`SELECT request_id, MAX(seq) + 1 FROM job_log WHERE request_id IN {ids} GROUP BY request_id`, ids).
 			rows(ctx, t, func(scan func(...any) error) error {
 				var id string
 				var n uint64

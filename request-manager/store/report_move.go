@@ -26,7 +26,7 @@ func (t *tx) moveRequests(ctx context.Context, items []*reportItem) error {
 		ids[i], byID[it.RequestID], epochs[it.RequestID] = it.RequestID, it, it.Epoch
 		moved = moved || it.target != proto.StateRunning
 	}
-	q := t.s.q("UPDATE requests" + t.s.dialect.usePrimary + " SET updated_at = ").now().add(", finished_jobs = ")
+	q := t.s.q("UPDATE requests{primary} SET updated_at = {now}, finished_jobs = ")
 	q.choose(ids, func(id string) (any, fragment) {
 		n := byID[id].FinishedJobs
 		return n, func(q *query) { q.add("?", n) }
@@ -82,9 +82,9 @@ func (q *query) moveFinished(m move) {
 	case m.target == proto.StateRunning:
 		q.add("finished_at")
 	case m.target.Final():
-		q.now()
+		q.add("{now}")
 	default:
-		q.add("CASE WHEN stop_requested_at IS NULL THEN NULL ELSE ").now().add(" END")
+		q.add("CASE WHEN stop_requested_at IS NULL THEN NULL ELSE {now} END")
 	}
 }
 

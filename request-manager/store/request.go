@@ -72,7 +72,7 @@ func (s *Store) Requests(ctx context.Context, ids []string) (map[string]proto.Re
 	out := make(map[string]proto.Request, len(ids))
 	err := chunks(ids, func(ids []string) error {
 		return s.do(ctx, "requests", func(ctx context.Context, _ int) error {
-			q := s.q("SELECT " + requestColumns + " FROM requests r WHERE r.request_id IN ").ids(ids)
+			q := s.q("SELECT "+requestColumns+" FROM requests r WHERE r.request_id IN {ids}", ids)
 			return q.rows(ctx, s.read, func(scan func(...any) error) error {
 				r, err := scanRequest(scan)
 				out[r.ID] = r

@@ -23,9 +23,8 @@ func (s *Store) Heartbeat(ctx context.Context, r proto.Runner) (drain bool, err 
 	}
 	err = s.do(ctx, "heartbeat of runner "+r.ID, func(ctx context.Context, _ int) error {
 		n, err := s.q(`UPDATE job_runners SET url = ?, host = ?, pid = ?, version = ?, labels = ?,
-			capacity = ?, running = ?, draining = ?, heartbeat_at = `,
-			r.URL, r.Host, r.PID, r.Version, string(labels), r.Capacity, len(r.Running), r.Draining).now().
-			add(" WHERE runner_id = ? AND gone_at IS NULL", r.ID).exec(ctx, s.write)
+			capacity = ?, running = ?, draining = ?, heartbeat_at = {now} WHERE runner_id = ? AND gone_at IS NULL`,
+			r.URL, r.Host, r.PID, r.Version, string(labels), r.Capacity, len(r.Running), r.Draining, r.ID).exec(ctx, s.write)
 		if err != nil {
 			return err
 		}
@@ -43,16 +42,16 @@ func (s *Store) Heartbeat(ctx context.Context, r proto.Runner) (drain bool, err 
 // first one with a dot and a number, stays asked to drain.
 func (s *Store) register(ctx context.Context, r proto.Runner, labels string) (drain bool, err error) {
 	if process, _, again := strings.Cut(r.ID, "."); again {
-		err = s.q("SELECT drain_requested FROM job_runners WHERE runner_id = ? OR runner_id LIKE ? ORDER BY started_at DESC LIMIT 1",
+		err = s.q(`SELECT drain_requested FROM job_runners WHERE runner_id = ? OR runner_id LIKE ?
+			ORDER BY started_at DESC LIMIT 1`,
 			process, process+".%").row(ctx, s.write, &drain)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return false, err
 		}
 	}
 	_, err = s.q(`INSERT INTO job_runners (runner_id, url, host, pid, version, labels, capacity, running,
-		draining, drain_requested, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, `,
-		r.ID, r.URL, r.Host, r.PID, r.Version, labels, r.Capacity, len(r.Running), r.Draining, drain).
-		now().add(", ").now().add(")").exec(ctx, s.write)
+		draining, drain_requested, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {now}, {now})`,
+		r.ID, r.URL, r.Host, r.PID, r.Version, labels, r.Capacity, len(r.Running), r.Draining, drain).exec(ctx, s.write)
 	if err == nil || s.dialect.classify(err) != classDuplicate {
 		return drain, err
 	}
@@ -86,8 +85,8 @@ func (s *Store) Runners(ctx context.Context) ([]proto.Runner, error) {
 		if err != nil {
 			return err
 		}
-		return s.q("SELECT runner_id, request_id, epoch FROM requests"+s.dialect.useIndex("requests_runner")+
-			" WHERE runner_id IS NOT NULL ORDER BY runner_id, epoch, request_id").
+		return s.q(`SELECT runner_id, request_id, epoch FROM requests{index requests_runner}
+			WHERE runner_id IS NOT NULL ORDER BY runner_id, epoch, request_id`).
 			rows(ctx, s.read, func(scan func(...any) error) error {
 				var runner string
 				var c proto.RunningChain
@@ -127,8 +126,8 @@ func (s *Store) RunnerLoads(ctx context.Context) (map[string]int, error) {
 	out := map[string]int{}
 	err := s.do(ctx, "loads of runners", func(ctx context.Context, _ int) error {
 		clear(out)
-		return s.q("SELECT runner_id, COUNT(*) FROM requests"+s.dialect.useIndex("requests_runner")+
-			" WHERE runner_id IS NOT NULL GROUP BY runner_id").
+		return s.q(`SELECT runner_id, COUNT(*) FROM requests{index requests_runner} WHERE runner_id IS NOT NULL
+			GROUP BY runner_id`).
 			rows(ctx, s.read, func(scan func(...any) error) error {
 				var runner string
 				var n int
@@ -144,8 +143,7 @@ func (s *Store) RunnerLoads(ctx context.Context) (map[string]int, error) {
 // comes late is refused. The error is ErrNotFound if it is not registered.
 func (s *Store) RemoveRunner(ctx context.Context, id string) error {
 	return s.do(ctx, "remove runner "+id, func(ctx context.Context, try int) error {
-		n, err := s.q("UPDATE job_runners SET gone_at = ").now().
-			add(" WHERE runner_id = ? AND gone_at IS NULL", id).exec(ctx, s.write)
+		n, err := s.q(`UPDATE job_runners SET gone_at = {now} WHERE runner_id = ? AND gone_at IS NULL`, id).exec(ctx, s.write)
 		if err == nil && n == 0 && try == 1 {
 			return ErrNotFound
 		}
@@ -158,7 +156,8 @@ func (s *Store) GoneRunners(ctx context.Context, ids []string) ([]string, error)
 	var gone []string
 	err := chunks(ids, func(ids []string) error {
 		return s.do(ctx, "runners that are gone", func(ctx context.Context, _ int) error {
-			more, err := s.q("SELECT runner_id FROM job_runners WHERE gone_at IS NOT NULL AND runner_id IN ").ids(ids).strings(ctx, s.read)
+			more, err := s.q(`SELECT runner_id FROM job_runners WHERE gone_at IS NOT NULL AND runner_id IN {ids}`,
+				ids).strings(ctx, s.read)
 			gone = append(gone, more...)
 			return err
 		})
@@ -172,7 +171,7 @@ func (s *Store) PurgeRunners(ctx context.Context, age time.Duration) (int, error
 	var n int64
 	err := s.do(ctx, "purge runners", func(ctx context.Context, _ int) error {
 		var err error
-		n, err = s.q("DELETE FROM job_runners WHERE gone_at < ").now().add(" - ?", age.Microseconds()).exec(ctx, s.write)
+		n, err = s.q("DELETE FROM job_runners WHERE gone_at < {now} - ?", age.Microseconds()).exec(ctx, s.write)
 		return err
 	})
 	return int(n), err
@@ -182,7 +181,8 @@ func (s *Store) PurgeRunners(ctx context.Context, age time.Duration) (int, error
 // to; ErrNotFound if there is none.
 func (s *Store) RequestDrain(ctx context.Context, idOrURL string, drain bool) error {
 	return s.do(ctx, "drain runner "+idOrURL, func(ctx context.Context, _ int) error {
-		n, err := s.q("UPDATE job_runners SET drain_requested = ? WHERE (runner_id = ? OR url = ?) AND gone_at IS NULL",
+		n, err := s.q(`UPDATE job_runners SET drain_requested = ?
+			WHERE (runner_id = ? OR url = ?) AND gone_at IS NULL`,
 			drain, idOrURL, idOrURL).exec(ctx, s.write)
 		if err == nil && n == 0 {
 			return ErrNotFound
@@ -203,14 +203,15 @@ type Held struct {
 
 // HeldBy returns the requests that are RUNNING on the runner.
 func (s *Store) HeldBy(ctx context.Context, runnerID string) ([]Held, error) {
-	return s.held(ctx, "requests of runner "+runnerID, s.q("SELECT "+heldColumns+" FROM requests"+
-		s.dialect.useIndex("requests_runner")+" WHERE runner_id = ? AND +state = ?", runnerID, proto.StateRunning))
+	return s.held(ctx, "requests of runner "+runnerID, s.q("SELECT "+heldColumns+` FROM requests{index requests_runner}
+		WHERE runner_id = ? AND +state = ?`,
+		runnerID, proto.StateRunning))
 }
 
 // RunningRequests returns RUNNING requests, oldest first.
 func (s *Store) RunningRequests(ctx context.Context, limit int) ([]Held, error) {
-	return s.held(ctx, "running requests", s.q("SELECT "+heldColumns+" FROM requests"+
-		s.dialect.useIndex("requests_state")+" WHERE state = ? ORDER BY created_at, request_id DESC LIMIT ?",
+	return s.held(ctx, "running requests", s.q("SELECT "+heldColumns+` FROM requests{index requests_state}
+		WHERE state = ? ORDER BY created_at, request_id DESC LIMIT ?`,
 		proto.StateRunning, limit))
 }
 

@@ -69,7 +69,7 @@ func (t *tx) putApp(ctx context.Context, put AppPut) (changed bool, err error) {
 		return false, err
 	}
 	var old putState
-	err = t.s.q("SELECT definition, source, deleted_at IS NOT NULL FROM schedule_apps WHERE name = ?"+t.s.dialect.forUpdate,
+	err = t.s.q(`SELECT definition, source, deleted_at IS NOT NULL FROM schedule_apps WHERE name = ?{lock}`,
 		put.App.Name).row(ctx, t, &old.definition, &old.source, &old.deleted)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -130,8 +130,9 @@ func (s *Store) insertApps(ctx context.Context, db querier, puts []AppPut, defin
 // updateApp replaces the definition; an app that was deleted is as a new one, but
 // for its numbers.
 func (t *tx) updateApp(ctx context.Context, put AppPut, definition string, old putState) error {
-	q := t.s.q(`UPDATE schedule_apps SET definition = ?, source = ?, recurring = ?, generation = generation + 1, updated_at = `,
-		definition, put.Source, put.First != nil).now()
+	q := t.s.q(`UPDATE schedule_apps
+		SET definition = ?, source = ?, recurring = ?, generation = generation + 1, updated_at = {now}`,
+		definition, put.Source, put.First != nil)
 	keeps := old.keepsTimes(put)
 	if !keeps {
 		q.add(", since = ?", put.Since.UnixMicro())
@@ -140,7 +141,7 @@ func (t *tx) updateApp(ctx context.Context, put AppPut, definition string, old p
 		q.add(", deadline_at = ?, deadline_start = ?", nullTime(put.DeadlineAt), nullTime(put.DeadlineStart))
 	}
 	if old.deleted {
-		q.add(", deleted_at = NULL, paused = 0, created_at = ").now()
+		q.add(", deleted_at = NULL, paused = 0, created_at = {now}")
 	}
 	return q.add(" WHERE name = ?", put.App.Name).execOne(ctx, t)
 }
@@ -172,7 +173,7 @@ func (t *tx) tellUpstreams(ctx context.Context, apps []proto.App) error {
 		}
 	}
 	return chunks(slices.Sorted(maps.Keys(names)), func(names []string) error {
-		_, err := t.s.q("UPDATE schedule_apps SET generation = generation + 1 WHERE name IN ").ids(names).exec(ctx, t)
+		_, err := t.s.q("UPDATE schedule_apps SET generation = generation + 1 WHERE name IN {ids}", names).exec(ctx, t)
 		return err
 	})
 }
@@ -185,8 +186,8 @@ func (t *tx) putNext(ctx context.Context, put AppPut, keepsTimes bool) error {
 		return t.archiveQueued(ctx, app, true, "the app was changed before it started")
 	}
 	var waiting, live int
-	err := t.s.q(`SELECT COUNT(next_of), COUNT(*) FROM schedule_instances WHERE app = ? AND recurring = 1`, app).
-		row(ctx, t, &waiting, &live)
+	err := t.s.q(`SELECT COUNT(next_of), COUNT(*) FROM schedule_instances WHERE app = ? AND recurring = 1`,
+		app).row(ctx, t, &waiting, &live)
 	if err != nil {
 		return err
 	}
@@ -217,8 +218,8 @@ func (t *tx) putNext(ctx context.Context, put AppPut, keepsTimes bool) error {
 // for the old one, it is looked at now.
 func (t *tx) moveHost(ctx context.Context, app, host string) error {
 	_, err := t.s.q(`UPDATE schedule_instances SET sequence_number = sequence_number + 1, host = ?,
-		fetch_at = CASE WHEN fetch_at IS NULL OR held = 0 THEN fetch_at ELSE `, host).now().
-		add(" END, held = 0 WHERE next_of = ? AND host <> ?", app, host).exec(ctx, t)
+		fetch_at = CASE WHEN fetch_at IS NULL OR held = 0 THEN fetch_at ELSE {now} END, held = 0 WHERE next_of = ? AND host <> ?`,
+		host, app, host).exec(ctx, t)
 	return err
 }
 
@@ -237,17 +238,18 @@ func (t *tx) archiveQueued(ctx context.Context, app string, recurring bool, reas
 	if recurring {
 		q.add(" AND recurring = 1")
 	}
-	numbers, err := q.add(" ORDER BY number"+t.s.dialect.forUpdate).strings(ctx, t)
+	numbers, err := q.add(" ORDER BY number{lock}").strings(ctx, t)
 	if err != nil {
 		return err
 	}
 	return chunks(numbers, func(numbers []string) error {
-		q := t.s.q("").archive(proto.InstanceFailed, nil).add("?, ", reason).now().
-			add(" FROM schedule_instances WHERE app = ? AND number IN ", app).ids(numbers)
+		q := t.s.q("").archive(proto.InstanceFailed, nil).add(`?, {now} FROM schedule_instances
+			WHERE app = ? AND number IN {ids}`,
+			reason, app, numbers)
 		if _, err := q.exec(ctx, t); err != nil {
 			return err
 		}
-		_, err := t.s.q("DELETE FROM schedule_instances WHERE app = ? AND number IN ", app).ids(numbers).exec(ctx, t)
+		_, err := t.s.q("DELETE FROM schedule_instances WHERE app = ? AND number IN {ids}", app, numbers).exec(ctx, t)
 		return err
 	})
 }
@@ -259,8 +261,8 @@ func (t *tx) archiveQueued(ctx context.Context, app string, recurring bool, reas
 func (s *Store) DeleteApp(ctx context.Context, name, source string, version uint64) error {
 	return s.inTx(ctx, "delete app "+name, func(ctx context.Context, t *tx) error {
 		var old putState
-		err := s.q("SELECT source, deleted_at IS NOT NULL FROM schedule_apps WHERE name = ?"+s.dialect.forUpdate, name).
-			row(ctx, t, &old.source, &old.deleted)
+		err := s.q(`SELECT source, deleted_at IS NOT NULL FROM schedule_apps WHERE name = ?{lock}`,
+			name).row(ctx, t, &old.source, &old.deleted)
 		switch {
 		case err != nil:
 			return err
@@ -275,7 +277,7 @@ func (s *Store) DeleteApp(ctx context.Context, name, source string, version uint
 			return err
 		}
 		err = s.q(`UPDATE schedule_apps SET generation = generation + 1, deadline_at = NULL, deadline_start = NULL,
-			deleted_at = `).now().add(", updated_at = ").now().add(" WHERE name = ?", name).execOne(ctx, t)
+			deleted_at = {now}, updated_at = {now} WHERE name = ?`, name).execOne(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -295,12 +297,11 @@ func (s *Store) DeleteApp(ctx context.Context, name, source string, version uint
 func (s *Store) PauseApp(ctx context.Context, name string, paused bool) error {
 	return s.inTx(ctx, "pause app "+name, func(ctx context.Context, t *tx) error {
 		var was bool
-		err := s.q("SELECT paused FROM schedule_apps WHERE name = ? AND deleted_at IS NULL"+s.dialect.forUpdate, name).
-			row(ctx, t, &was)
+		err := s.q("SELECT paused FROM schedule_apps WHERE name = ? AND deleted_at IS NULL{lock}", name).row(ctx, t, &was)
 		if err != nil || was == paused {
 			return err
 		}
-		err = s.q("UPDATE schedule_apps SET paused = ?, updated_at = ", paused).now().add(" WHERE name = ?", name).execOne(ctx, t)
+		err = s.q("UPDATE schedule_apps SET paused = ?, updated_at = {now} WHERE name = ?", paused, name).execOne(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -308,8 +309,8 @@ func (s *Store) PauseApp(ctx context.Context, name string, paused bool) error {
 		if paused {
 			q.add("reason = ?, fetch_at = NULL", ReasonPaused)
 		} else {
-			q.add("reason = CASE WHEN due_at > ").now().add(" THEN '' ELSE ? END, fetch_at = CASE WHEN due_at > ", ReasonWasPaused).now().
-				add(" THEN due_at ELSE ").now().add(" END")
+			q.add(`reason = CASE WHEN due_at > {now} THEN '' ELSE ? END, fetch_at = CASE WHEN due_at > {now} THEN due_at ELSE {now} END`,
+				ReasonWasPaused)
 		}
 		_, err = q.add(" WHERE app = ? AND state = ?", name, proto.InstanceQueued).exec(ctx, t)
 		return err

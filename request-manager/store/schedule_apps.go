@@ -69,7 +69,7 @@ func (s *Store) Apps(ctx context.Context, names ...string) ([]AppRow, error) {
 	}
 	var out []AppRow
 	err := chunks(names, func(names []string) error {
-		more, err := s.appRows(ctx, "apps", s.q(base+" AND name IN ").ids(names).add(" ORDER BY name"))
+		more, err := s.appRows(ctx, "apps", s.q(base+" AND name IN {ids} ORDER BY name", names))
 		out = append(out, more...)
 		return err
 	})
@@ -78,8 +78,9 @@ func (s *Store) Apps(ctx context.Context, names ...string) ([]AppRow, error) {
 
 // AppsAfter returns apps whose names come after that one, by name.
 func (s *Store) AppsAfter(ctx context.Context, after string, limit int) ([]AppRow, error) {
-	return s.appRows(ctx, "apps", s.q("SELECT "+appColumns+
-		" FROM schedule_apps WHERE name > ? AND deleted_at IS NULL ORDER BY name LIMIT ?", after, limit))
+	return s.appRows(ctx, "apps", s.q("SELECT "+appColumns+` FROM schedule_apps
+		WHERE name > ? AND deleted_at IS NULL ORDER BY name LIMIT ?`,
+		after, limit))
 }
 
 // Dependents returns the apps that depend on that one, each with its period.
@@ -105,8 +106,8 @@ func (s *Store) AppsWithoutNext(ctx context.Context, limit int) ([]string, error
 	err := s.do(ctx, "apps without a next instance", func(ctx context.Context, _ int) error {
 		var err error
 		out, err = s.q(`SELECT a.name FROM schedule_apps a WHERE a.recurring = 1 AND a.deleted_at IS NULL AND NOT EXISTS
-			(SELECT 1 FROM schedule_instances i WHERE i.app = a.name AND i.recurring = 1) ORDER BY a.name LIMIT ?`, limit).
-			strings(ctx, s.read)
+			(SELECT 1 FROM schedule_instances i WHERE i.app = a.name AND i.recurring = 1) ORDER BY a.name LIMIT ?`,
+			limit).strings(ctx, s.read)
 		return err
 	})
 	return out, err
@@ -114,9 +115,9 @@ func (s *Store) AppsWithoutNext(ctx context.Context, limit int) ([]string, error
 
 // DeadlineApps returns apps whose deadline has passed, the earliest first.
 func (s *Store) DeadlineApps(ctx context.Context, limit int) ([]AppRow, error) {
-	return s.appRows(ctx, "deadlines of apps", s.q("SELECT "+appColumns+" FROM schedule_apps"+
-		s.dialect.useIndex("schedule_apps_deadline")+" WHERE deadline_at <= ").now().
-		add(" AND deleted_at IS NULL ORDER BY deadline_at LIMIT ?", limit))
+	return s.appRows(ctx, "deadlines of apps", s.q("SELECT "+appColumns+` FROM schedule_apps{index schedule_apps_deadline}
+		WHERE deadline_at <= {now} AND deleted_at IS NULL ORDER BY deadline_at LIMIT ?`,
+		limit))
 }
 
 // MoveDeadline moves the deadline of an app on from the period that starts at from,
@@ -124,7 +125,8 @@ func (s *Store) DeadlineApps(ctx context.Context, limit int) ([]AppRow, error) {
 // if the deadline is that of another period.
 func (s *Store) MoveDeadline(ctx context.Context, app string, from time.Time, nextStart, nextAt *time.Time, late *AppEvent) error {
 	return s.inTx(ctx, "move the deadline of app "+app, func(ctx context.Context, t *tx) error {
-		err := s.q("UPDATE schedule_apps SET deadline_start = ?, deadline_at = ? WHERE name = ? AND deadline_start = ? AND deleted_at IS NULL",
+		err := s.q(`UPDATE schedule_apps SET deadline_start = ?, deadline_at = ?
+			WHERE name = ? AND deadline_start = ? AND deleted_at IS NULL`,
 			nullTime(nextStart), nullTime(nextAt), app, from.UnixMicro()).execOne(ctx, t)
 		if t.try > 1 && errors.Is(err, ErrNotUpdated) {
 			return t.deadlineMoved(ctx, app, nextStart)

@@ -59,7 +59,8 @@ func (s *Store) claimAlone(ctx context.Context, op string, c Claim, after proto.
 	err := s.do(ctx, op, func(ctx context.Context, try int) error {
 		q := s.q("").claim(c)
 		if c.Generation != 0 {
-			q.add(" AND EXISTS (SELECT 1 FROM schedule_apps a WHERE a.name = ? AND a.generation = ?)", c.Spec.App, c.Generation)
+			q.add(` AND EXISTS (SELECT 1 FROM schedule_apps a WHERE a.name = ? AND a.generation = ?)`,
+				c.Spec.App, c.Generation)
 		}
 		err := q.execOne(ctx, s.write)
 		if err != nil && !errors.Is(err, ErrNotUpdated) {
@@ -82,7 +83,9 @@ func (s *Store) claimAlone(ctx context.Context, op string, c Claim, after proto.
 }
 
 func (s *Store) liveInstance(ctx context.Context, db querier, spec proto.InstanceSpecifier) (proto.Instance, error) {
-	return s.q("SELECT "+liveFull+" FROM schedule_instances WHERE").is(spec).instance(ctx, db)
+	return s.q("SELECT "+liveFull+` FROM schedule_instances
+		WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ?`,
+		spec.App, spec.Number, spec.Sequence, spec.Member).instance(ctx, db)
 }
 
 // takeSlot takes the slot of the app and counts the next number, as far as the claim
@@ -125,7 +128,9 @@ func (s *Store) takeSlot(ctx context.Context, t *tx, c Claim) error {
 	}
 	// One that was begun without the slot goes on without it.
 	var begun int
-	q = s.q("SELECT COUNT(*) FROM schedule_instances WHERE").is(c.Spec).add(" AND state <> ?", proto.InstanceQueued)
+	q = s.q(`SELECT COUNT(*) FROM schedule_instances
+		WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ? AND state <> ?`,
+		c.Spec.App, c.Spec.Number, c.Spec.Sequence, c.Spec.Member, proto.InstanceQueued)
 	if e := q.row(ctx, t, &begun); e != nil || begun > 0 {
 		return e
 	}
@@ -154,8 +159,8 @@ func (s *Store) whyNoSlot(ctx context.Context, db querier, c Claim) error {
 // slotTaken is the error that says what is known of the instance in front.
 func (s *Store) slotTaken(ctx context.Context, db querier, app string, number uint64) error {
 	e := &SlotTakenError{Number: number}
-	err := s.q("SELECT name, state, reason, recurring FROM schedule_instances WHERE app = ? AND number = ?", app, number).
-		row(ctx, db, &e.Name, &e.State, &e.Reason, &e.Recurring)
+	err := s.q(`SELECT name, state, reason, recurring FROM schedule_instances WHERE app = ? AND number = ?`,
+		app, number).row(ctx, db, &e.Name, &e.State, &e.Reason, &e.Recurring)
 	if err := ignoreNotFound(err); err != nil {
 		return err
 	}
@@ -166,8 +171,9 @@ func (s *Store) slotTaken(ctx context.Context, db querier, app string, number ui
 // later, after a failure, is not.
 func (s *Store) goesFirst(ctx context.Context, t *tx, c Claim) error {
 	var number uint64
-	err := s.q("SELECT number FROM schedule_instances WHERE next_of = ? AND number <> ? AND due_at <= ", c.Spec.App, c.Spec.Number).now().
-		add(" AND (held = 1 OR fetch_at <= ").now().add(")").row(ctx, t, &number)
+	err := s.q(`SELECT number FROM schedule_instances
+		WHERE next_of = ? AND number <> ? AND due_at <= {now} AND (held = 1 OR fetch_at <= {now})`,
+		c.Spec.App, c.Spec.Number).row(ctx, t, &number)
 	if err != nil {
 		return ignoreNotFound(err)
 	}
@@ -181,15 +187,15 @@ func (q *query) claim(c Claim) *query {
 		fetch_at = NULL, waits_for = NULL, held = 0, reason = CASE WHEN state IN (?, ?) THEN '' ELSE reason END`,
 		c.Member, proto.InstanceQueued, proto.InstanceRunning)
 	if c.TimeoutAfter > 0 {
-		q.add(", timeout_at = CASE WHEN started_at IS NULL THEN ").now().
-			add(" + ? ELSE timeout_at END", c.TimeoutAfter.Microseconds())
+		q.add(`, timeout_at = CASE WHEN started_at IS NULL THEN {now} + ? ELSE timeout_at END`,
+			c.TimeoutAfter.Microseconds())
 	}
-	q.add(", started_at = COALESCE(started_at, ").now().
-		add("), state = CASE WHEN state = ? THEN ? ELSE state END WHERE", proto.InstanceQueued, proto.InstanceRunning).
-		is(c.Spec)
+	q.add(`, started_at = COALESCE(started_at, {now}), state = CASE WHEN state = ? THEN ? ELSE state END
+		WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ?`,
+		proto.InstanceQueued, proto.InstanceRunning, c.Spec.App, c.Spec.Number, c.Spec.Sequence, c.Spec.Member)
 	// A member that was frozen may not know yet that it was given up.
 	return q.add(` AND NOT EXISTS (SELECT 1 FROM schedule_nodes n WHERE n.node_id = ?
-		AND (n.gone_at IS NOT NULL OR n.heartbeat_at + n.stale_after < `, c.Member).now().add("))")
+		AND (n.gone_at IS NOT NULL OR n.heartbeat_at + n.stale_after < {now}))`, c.Member)
 }
 
 // ParkInstance gives an instance up that waits: nobody works on it until it is
@@ -199,7 +205,8 @@ func (s *Store) ParkInstance(ctx context.Context, spec proto.InstanceSpecifier, 
 	after := proto.InstanceSpecifier{App: spec.App, Number: spec.Number, Sequence: spec.Sequence + 1}
 	op := fmt.Sprintf("park instance %d of app %s", spec.Number, spec.App)
 	err := s.do(ctx, op, func(ctx context.Context, try int) error {
-		q := s.q("UPDATE schedule_instances SET sequence_number = sequence_number + 1, member = NULL, waits_for = ?, reason = ?, fetch_at = ",
+		q := s.q(`UPDATE schedule_instances
+			SET sequence_number = sequence_number + 1, member = NULL, waits_for = ?, reason = ?, fetch_at = `,
 			nullText(p.WaitsFor), cleanReason(p.Reason))
 		q.parkUntil(p)
 		if p.RequestID != "" {
@@ -214,7 +221,9 @@ func (s *Store) ParkInstance(ctx context.Context, spec proto.InstanceSpecifier, 
 		if p.State != 0 {
 			q.add(", state = ?", p.State)
 		}
-		err := q.add(" WHERE").is(spec).execOne(ctx, s.write)
+		err := q.add(`
+			WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ?`,
+			spec.App, spec.Number, spec.Sequence, spec.Member).execOne(ctx, s.write)
 		return s.changedBefore(ctx, try, err, after)
 	})
 	return after, err
@@ -224,11 +233,12 @@ func (s *Store) ParkInstance(ctx context.Context, spec proto.InstanceSpecifier, 
 // ended that it waits for, since then nobody wakes it.
 func (q *query) parkUntil(p Park) {
 	if p.WaitsFor != "" {
-		q.add("CASE WHEN EXISTS (SELECT 1 FROM requests r WHERE r.request_id = ? AND r.finished_at IS NOT NULL) THEN ", p.WaitsFor).
-			now().add(" ELSE ").now().add(" + ? END", p.CheckAfter.Microseconds())
+		q.add(`CASE WHEN EXISTS (SELECT 1 FROM requests r
+			WHERE r.request_id = ? AND r.finished_at IS NOT NULL) THEN {now} ELSE {now} + ? END`,
+			p.WaitsFor, p.CheckAfter.Microseconds())
 		return
 	}
-	q.now().add(" + ?", p.CheckAfter.Microseconds())
+	q.add("{now} + ?", p.CheckAfter.Microseconds())
 }
 
 // HoldInstance has an instance that is QUEUED looked at again after that time, since
@@ -237,9 +247,10 @@ func (s *Store) HoldInstance(ctx context.Context, spec proto.InstanceSpecifier, 
 	after := proto.InstanceSpecifier{App: spec.App, Number: spec.Number, Sequence: spec.Sequence + 1}
 	op := fmt.Sprintf("hold instance %d of app %s", spec.Number, spec.App)
 	return s.do(ctx, op, func(ctx context.Context, try int) error {
-		err := s.q("UPDATE schedule_instances SET sequence_number = sequence_number + 1, held = 1, reason = ?, fetch_at = ", cleanReason(reason)).
-			now().add(" + ?", checkAfter.Microseconds()).add(" WHERE").is(spec).
-			add(" AND state = ? AND fetch_at IS NOT NULL", proto.InstanceQueued).execOne(ctx, s.write)
+		err := s.q(`UPDATE schedule_instances
+			SET sequence_number = sequence_number + 1, held = 1, reason = ?, fetch_at = {now} + ? WHERE app = ?
+			AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ? AND state = ? AND fetch_at IS NOT NULL`,
+			cleanReason(reason), checkAfter.Microseconds(), spec.App, spec.Number, spec.Sequence, spec.Member, proto.InstanceQueued).execOne(ctx, s.write)
 		return s.changedBefore(ctx, try, err, after)
 	})
 }
@@ -263,7 +274,8 @@ func (s *Store) MoveInstance(ctx context.Context, spec proto.InstanceSpecifier, 
 		if reason != "" {
 			q.add(", reason = ?", cleanReason(reason))
 		}
-		err := q.add(" WHERE").is(spec).add(" AND state = ?", moves[to]).execOne(ctx, t)
+		err := q.add(` WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ? AND state = ?`,
+			spec.App, spec.Number, spec.Sequence, spec.Member, moves[to]).execOne(ctx, t)
 		if err != nil && (t.try == 1 || !errors.Is(err, ErrNotUpdated)) {
 			return err
 		}
@@ -293,15 +305,16 @@ func (s *Store) RescheduleInstance(ctx context.Context, spec proto.InstanceSpeci
 			}
 		}
 		var now uint64
-		err := s.q("SELECT generation FROM schedule_apps WHERE name = ?"+s.dialect.forUpdate, spec.App).row(ctx, t, &now)
+		err := s.q("SELECT generation FROM schedule_apps WHERE name = ?{lock}", spec.App).row(ctx, t, &now)
 		if errors.Is(err, ErrNotFound) || err == nil && generation != 0 && now != generation {
 			return ErrStaleApp
 		}
 		if err != nil {
 			return err
 		}
-		err = s.q("").moveQueued(spec.App, &n).add(" WHERE").is(spec).
-			add(" AND next_of = ?", spec.App).execOne(ctx, t)
+		err = s.q("").moveQueued(spec.App, &n).add(`
+			WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ? AND next_of = ?`,
+			spec.App, spec.Number, spec.Sequence, spec.Member, spec.App).execOne(ctx, t)
 		if err != nil && s.dialect.classify(err) == classDuplicate {
 			err = t.replaceQueued(ctx, spec.App, &n)
 		}
@@ -319,7 +332,9 @@ func (s *Store) changedBefore(ctx context.Context, try int, err error, after pro
 		return err
 	}
 	var n int
-	if e := s.q("SELECT COUNT(*) FROM schedule_instances WHERE").is(after).row(ctx, s.write, &n); e != nil {
+	if e := s.q(`SELECT COUNT(*) FROM schedule_instances WHERE app = ? AND number = ? AND sequence_number = ?
+		AND COALESCE(member, '') = ?`,
+		after.App, after.Number, after.Sequence, after.Member).row(ctx, s.write, &n); e != nil {
 		return e
 	}
 	if n == 1 {

@@ -19,7 +19,7 @@ func (s *Store) AddEvents(ctx context.Context, events []AppEvent) error {
 
 func (t *tx) addEvents(ctx context.Context, events []AppEvent) error {
 	return chunks(events, func(events []AppEvent) error {
-		q := t.s.q("INSERT INTO schedule_events (app, kind, period_start, period_to, count, reason, at) VALUES ")
+		q := t.s.q(`INSERT INTO schedule_events (app, kind, period_start, period_to, count, reason, at) VALUES `)
 		for i, e := range events {
 			if i > 0 {
 				q.add(", ")
@@ -27,8 +27,7 @@ func (t *tx) addEvents(ctx context.Context, events []AppEvent) error {
 			if e.PeriodTo.IsZero() {
 				e.PeriodTo = e.PeriodStart
 			}
-			q.add("(?, ?, ?, ?, ?, ?, ", e.App, e.Kind, e.PeriodStart.UnixMicro(), e.PeriodTo.UnixMicro(),
-				max(e.Count, 1), cleanReason(e.Reason)).now().add(")")
+			q.add("(?, ?, ?, ?, ?, ?, {now})", e.App, e.Kind, e.PeriodStart.UnixMicro(), e.PeriodTo.UnixMicro(), max(e.Count, 1), cleanReason(e.Reason))
 		}
 		_, err := q.exec(ctx, t)
 		return err
@@ -58,8 +57,7 @@ func (s *Store) events(ctx context.Context, op string, q *query) ([]AppEvent, er
 func (s *Store) Events(ctx context.Context, app string, sinceID uint64, limit int) ([]AppEvent, error) {
 	q := s.q("SELECT "+eventColumns+" FROM schedule_events WHERE id > ?", sinceID)
 	if app != "" {
-		q = s.q("SELECT "+eventColumns+" FROM schedule_events"+s.dialect.useIndex("schedule_events_app")+
-			" WHERE app = ? AND id > ?", app, sinceID)
+		q = s.q("SELECT "+eventColumns+" FROM schedule_events{index schedule_events_app} WHERE app = ? AND id > ?", app, sinceID)
 	}
 	return s.events(ctx, "events of apps", q.add(" ORDER BY id LIMIT ?", limit))
 }
@@ -67,7 +65,8 @@ func (s *Store) Events(ctx context.Context, app string, sinceID uint64, limit in
 // SkippedIn returns the events about skipped periods of an app of which one or more
 // start from from on and before to.
 func (s *Store) SkippedIn(ctx context.Context, app string, from, to time.Time) ([]AppEvent, error) {
-	return s.events(ctx, "skipped periods of app "+app, s.q("SELECT "+eventColumns+" FROM schedule_events"+
-		s.dialect.useIndex("schedule_events_kind")+" WHERE app = ? AND kind = ? AND period_start < ? AND period_to >= ?"+
-		" ORDER BY period_start, id", app, proto.AppSkipped, to.UnixMicro(), from.UnixMicro()))
+	return s.events(ctx, "skipped periods of app "+app, s.q("SELECT "+eventColumns+` FROM schedule_events{index schedule_events_kind}
+		WHERE app = ? AND kind = ? AND period_start < ? AND period_to >= ?
+		ORDER BY period_start, id`,
+		app, proto.AppSkipped, to.UnixMicro(), from.UnixMicro()))
 }

@@ -35,8 +35,7 @@ func (s *Store) extraInstances(ctx context.Context, app string, list []NewInstan
 	err := s.inTx(ctx, "extra instances of app "+app, func(ctx context.Context, t *tx) error {
 		out = nil
 		var last uint64
-		err := s.q("SELECT last_number FROM schedule_apps WHERE name = ? AND deleted_at IS NULL"+s.dialect.forUpdate, app).
-			row(ctx, t, &last)
+		err := s.q(`SELECT last_number FROM schedule_apps WHERE name = ? AND deleted_at IS NULL{lock}`, app).row(ctx, t, &last)
 		if err != nil {
 			return err
 		}
@@ -82,8 +81,8 @@ func (t *tx) extraInstance(ctx context.Context, app string, n *NewInstance, agai
 func (t *tx) whyNotExtra(ctx context.Context, app string, start int64, again bool) (string, error) {
 	var number uint64
 	var state proto.InstanceState
-	err := t.s.q("SELECT number, state FROM schedule_instances WHERE app = ? AND period_start = ?", app, start).
-		row(ctx, t, &number, &state)
+	err := t.s.q(`SELECT number, state FROM schedule_instances WHERE app = ? AND period_start = ?`,
+		app, start).row(ctx, t, &number, &state)
 	if err == nil {
 		return fmt.Sprintf("instance %d of this period is %s", number, state), nil
 	}

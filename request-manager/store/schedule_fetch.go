@@ -43,8 +43,7 @@ func (s *Store) OverdueInstances(ctx context.Context, by time.Duration, limit in
 
 // dueQuery reads the index by time; the buckets are in it.
 func (s *Store) dueQuery(until int64, buckets []BucketRange, limit int) *query {
-	q := s.q("SELECT "+liveLight+", fetch_at FROM schedule_instances"+s.dialect.useIndex("schedule_instances_fetch")+
-		" WHERE fetch_at <= ?", until)
+	q := s.q("SELECT "+liveLight+", fetch_at FROM schedule_instances{index schedule_instances_fetch} WHERE fetch_at <= ?", until)
 	all := len(buckets) == 0 || buckets[0].From == 0 && buckets[0].To >= Buckets
 	if !all {
 		sep := " AND ("
@@ -73,8 +72,9 @@ func (q *query) due(ctx context.Context, db querier) ([]DueInstance, error) {
 func (s *Store) StaleInstances(ctx context.Context, staleAfter time.Duration, limit int) ([]proto.Instance, error) {
 	var out []proto.Instance
 	err := s.do(ctx, "instances of members that are gone", func(ctx context.Context, _ int) error {
-		live, err := s.q("SELECT node_id FROM schedule_nodes WHERE gone_at IS NULL AND heartbeat_at >= ").now().
-			add(" - ? ORDER BY node_id", staleAfter.Microseconds()).strings(ctx, s.read)
+		live, err := s.q(`SELECT node_id FROM schedule_nodes WHERE gone_at IS NULL AND heartbeat_at >= {now} - ?
+			ORDER BY node_id`,
+			staleAfter.Microseconds()).strings(ctx, s.read)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,9 @@ func (s *Store) claimedByOthers(members []string, limit int) *query {
 		if i > 0 {
 			q.add(" UNION ALL ")
 		}
-		q.add("SELECT * FROM (SELECT "+firstColumns+", waits_for FROM schedule_instances"+s.dialect.useIndex("schedule_instances_member")+" WHERE member > ?", after)
+		q.add("SELECT * FROM (SELECT "+firstColumns+`, waits_for FROM schedule_instances{index schedule_instances_member}
+			WHERE member > ?`,
+			after)
 		if i < len(members) {
 			q.add(" AND member < ?", members[i])
 			after = members[i]
@@ -116,7 +118,8 @@ func (s *Store) SettledInstances(ctx context.Context, limit int) ([]proto.Instan
 }
 
 func (s *Store) settledQuery(limit int) *query {
-	return s.q("SELECT "+liveLight+" FROM schedule_instances"+s.dialect.useIndex("schedule_instances_waits")+
-		` WHERE waits_for > '' AND fetch_at > `).now().
-		add(` AND EXISTS (SELECT 1 FROM requests r WHERE r.request_id = waits_for AND r.finished_at IS NOT NULL) LIMIT ?`, limit)
+	return s.q("SELECT "+liveLight+` FROM schedule_instances{index schedule_instances_waits}
+		WHERE waits_for > '' AND fetch_at > {now} AND EXISTS (SELECT 1 FROM requests r
+		WHERE r.request_id = waits_for AND r.finished_at IS NOT NULL) LIMIT ?`,
+		limit)
 }

@@ -49,7 +49,9 @@ func (t *tx) finishedBefore(ctx context.Context, f Finish) (bool, error) {
 	after := f.Spec
 	after.Sequence++
 	var n int
-	err := t.s.q("SELECT COUNT(*) FROM schedule_archive WHERE").is(after).add(" AND state = ?", f.State).row(ctx, t, &n)
+	err := t.s.q(`SELECT COUNT(*) FROM schedule_archive
+		WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ? AND state = ?`,
+		after.App, after.Number, after.Sequence, after.Member, f.State).row(ctx, t, &n)
 	return n > 0, err
 }
 
@@ -76,11 +78,12 @@ func (t *tx) freeSlot(ctx context.Context, f Finish) error {
 func (t *tx) archiveOne(ctx context.Context, f Finish) error {
 	q := t.s.q("").archive(f.State, nullJSON(f.Result))
 	if f.Reason == "" && f.State == proto.InstanceFailed {
-		q.add("reason, ").now()
+		q.add("reason, {now}")
 	} else {
-		q.add("?, ", cleanReason(f.Reason)).now()
+		q.add("?, {now}", cleanReason(f.Reason))
 	}
-	q.add(" FROM schedule_instances WHERE").is(f.Spec)
+	q.add(` FROM schedule_instances WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ?`,
+		f.Spec.App, f.Spec.Number, f.Spec.Sequence, f.Spec.Member)
 	if f.State == proto.InstanceSucceeded {
 		q.add(" AND state = ?", proto.InstanceRunning)
 	}
@@ -90,7 +93,9 @@ func (t *tx) archiveOne(ctx context.Context, f Finish) error {
 		}
 		return err
 	}
-	return t.s.q("DELETE FROM schedule_instances WHERE").is(f.Spec).execOne(ctx, t)
+	return t.s.q(`DELETE FROM schedule_instances WHERE app = ? AND number = ? AND sequence_number = ?
+		AND COALESCE(member, '') = ?`,
+		f.Spec.App, f.Spec.Number, f.Spec.Sequence, f.Spec.Member).execOne(ctx, t)
 }
 
 // archive starts an INSERT of instances into the archive: their reason, finish time
@@ -98,15 +103,14 @@ func (t *tx) archiveOne(ctx context.Context, f Finish) error {
 func (q *query) archive(state proto.InstanceState, result any) *query {
 	const same = `app, number, name, period_start, period_end, run, member, recurring, due_at, host, created_at,
 		started_at, timeout_at, request_id, undo_request_id, undo_tries, conf`
-	return q.add("INSERT INTO schedule_archive ("+same+", sequence_number, state, result, reason, finished_at) SELECT "+same+
-		", sequence_number + 1, ?, ?, ", state, result)
+	return q.add("INSERT INTO schedule_archive ("+same+`, sequence_number, state, result, reason, finished_at) SELECT `+same+", sequence_number + 1, ?, ?, ", state, result)
 }
 
 // wakeSibling has the first instance looked at that waits for the slot; what the
 // calendar makes goes before what was asked for.
 func (t *tx) wakeSibling(ctx context.Context, app string) error {
-	_, err := t.s.q("UPDATE schedule_instances SET sequence_number = sequence_number + 1, held = 0, fetch_at = ").now().
-		add(` WHERE app = ? AND held = 1 AND number = (SELECT n FROM (SELECT number AS n FROM schedule_instances
+	_, err := t.s.q(`UPDATE schedule_instances SET sequence_number = sequence_number + 1, held = 0, fetch_at = {now}
+		WHERE app = ? AND held = 1 AND number = (SELECT n FROM (SELECT number AS n FROM schedule_instances
 			WHERE app = ? AND held = 1 ORDER BY recurring DESC, period_start LIMIT 1) x)`, app, app).exec(ctx, t)
 	return err
 }

@@ -35,20 +35,21 @@ func (s *Store) PeriodStarts(ctx context.Context, app string, from, to time.Time
 }
 
 func (s *Store) startsQuery(archived bool, app string, from, to time.Time, limit int) *query {
-	q := s.q("SELECT period_start FROM schedule_instances" + s.dialect.useIndex("schedule_instances_period"))
+	q := s.q("SELECT period_start FROM schedule_instances{index schedule_instances_period}")
 	if archived {
-		q = s.q("SELECT DISTINCT period_start FROM schedule_archive" + s.dialect.useIndex("schedule_archive_period"))
+		q = s.q("SELECT DISTINCT period_start FROM schedule_archive{index schedule_archive_period}")
 	}
-	return q.add(" WHERE app = ? AND period_start >= ? AND period_start < ? ORDER BY period_start DESC LIMIT ?",
+	return q.add(` WHERE app = ? AND period_start >= ? AND period_start < ? ORDER BY period_start DESC LIMIT ?`,
 		app, from.UnixMicro(), to.UnixMicro(), limit)
 }
 
 // LastSkipped returns the events about skipped periods of an app of which one or more
 // start from from on and before to: the newest limit, newest first.
 func (s *Store) LastSkipped(ctx context.Context, app string, from, to time.Time, limit int) ([]AppEvent, error) {
-	return s.events(ctx, "skipped periods of app "+app, s.q("SELECT "+eventColumns+" FROM schedule_events"+
-		s.dialect.useIndex("schedule_events_kind")+" WHERE app = ? AND kind = ? AND period_start < ? AND period_to >= ?"+
-		" ORDER BY period_start DESC, id DESC LIMIT ?", app, proto.AppSkipped, to.UnixMicro(), from.UnixMicro(), limit))
+	return s.events(ctx, "skipped periods of app "+app, s.q("SELECT "+eventColumns+` FROM schedule_events{index schedule_events_kind}
+		WHERE app = ? AND kind = ? AND period_start < ? AND period_to >= ?
+		ORDER BY period_start DESC, id DESC LIMIT ?`,
+		app, proto.AppSkipped, to.UnixMicro(), from.UnixMicro(), limit))
 }
 
 // Holders returns the instances of an app that may hold up others: those that were
@@ -70,6 +71,7 @@ func (s *Store) Holders(ctx context.Context, app string, limit int) ([]DueInstan
 }
 
 func (s *Store) holdersQuery(app string, limit int) *query {
-	return s.q("SELECT "+liveLight+", COALESCE(fetch_at, 0) FROM schedule_instances"+s.dialect.useIndex("schedule_instances_period")+
-		" WHERE app = ? AND (state <> ? OR recurring = 1) ORDER BY period_start LIMIT ?", app, proto.InstanceQueued, limit)
+	return s.q("SELECT "+liveLight+`, COALESCE(fetch_at, 0) FROM schedule_instances{index schedule_instances_period}
+		WHERE app = ? AND (state <> ? OR recurring = 1) ORDER BY period_start LIMIT ?`,
+		app, proto.InstanceQueued, limit)
 }

@@ -51,14 +51,15 @@ func (s *Store) NodeHeartbeat(ctx context.Context, n proto.Node, staleAfter time
 }
 
 func (s *Store) nodeBeat(ctx context.Context, n proto.Node, staleAfter time.Duration) error {
-	met, err := s.q("UPDATE schedule_nodes SET stale_after = ?, heartbeat_at = ", staleAfter.Microseconds()).now().
-		add(" WHERE node_id = ? AND gone_at IS NULL AND heartbeat_at >= ", n.ID).now().
-		add(" - ?", staleAfter.Microseconds()).exec(ctx, s.write)
+	met, err := s.q(`UPDATE schedule_nodes SET stale_after = ?, heartbeat_at = {now}
+		WHERE node_id = ? AND gone_at IS NULL AND heartbeat_at >= {now} - ?`,
+		staleAfter.Microseconds(), n.ID, staleAfter.Microseconds()).exec(ctx, s.write)
 	if err != nil || met > 0 {
 		return err
 	}
-	_, err = s.q("INSERT INTO schedule_nodes (node_id, host, pid, version, stale_after, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ",
-		n.ID, n.Host, n.PID, n.Version, staleAfter.Microseconds()).now().add(", ").now().add(")").exec(ctx, s.write)
+	_, err = s.q(`INSERT INTO schedule_nodes (node_id, host, pid, version, stale_after, started_at, heartbeat_at)
+		VALUES (?, ?, ?, ?, ?, {now}, {now})`,
+		n.ID, n.Host, n.PID, n.Version, staleAfter.Microseconds()).exec(ctx, s.write)
 	if err != nil && s.dialect.classify(err) == classDuplicate {
 		return fmt.Errorf("member %s: %w", n.ID, ErrNodeGone)
 	}
@@ -69,8 +70,7 @@ func (s *Store) nodeBeat(ctx context.Context, n proto.Node, staleAfter time.Dura
 // claimed may be taken over at once.
 func (s *Store) NodeGone(ctx context.Context, id string) error {
 	return s.do(ctx, "end of member "+id, func(ctx context.Context, _ int) error {
-		_, err := s.q("UPDATE schedule_nodes SET gone_at = ").now().
-			add(" WHERE node_id = ? AND gone_at IS NULL", id).exec(ctx, s.write)
+		_, err := s.q(`UPDATE schedule_nodes SET gone_at = {now} WHERE node_id = ? AND gone_at IS NULL`, id).exec(ctx, s.write)
 		return err
 	})
 }
@@ -107,9 +107,9 @@ func (s *Store) PurgeNodes(ctx context.Context, olderThan time.Duration) (int, e
 	var n int64
 	err := s.do(ctx, "purge members", func(ctx context.Context, _ int) error {
 		var err error
-		n, err = s.q("DELETE FROM schedule_nodes WHERE heartbeat_at < ").now().
-			add(" - ? AND (gone_at IS NULL OR gone_at < ", olderThan.Microseconds()).now().
-			add(" - ?)", olderThan.Microseconds()).exec(ctx, s.write)
+		n, err = s.q(`DELETE FROM schedule_nodes
+			WHERE heartbeat_at < {now} - ? AND (gone_at IS NULL OR gone_at < {now} - ?)`,
+			olderThan.Microseconds(), olderThan.Microseconds()).exec(ctx, s.write)
 		return err
 	})
 	return int(n), err
@@ -130,8 +130,7 @@ func (s *Store) SetShards(ctx context.Context, n int) error {
 		return proto.Errorf(proto.CodeInvalid, "shards: %d is not from 1 to %d", n, Buckets)
 	}
 	return s.do(ctx, "set shards", func(ctx context.Context, _ int) error {
-		_, err := s.q("INSERT INTO schedule_settings (id, shards) VALUES (1, ?)"+s.dialect.upsert+"shards = ?", n, n).
-			exec(ctx, s.write)
+		_, err := s.q("INSERT INTO schedule_settings (id, shards) VALUES (1, ?){upsert}shards = ?", n, n).exec(ctx, s.write)
 		return err
 	})
 }

@@ -18,8 +18,9 @@ func (s *Store) PurgeArchive(ctx context.Context, olderThan time.Duration) (int,
 				return err
 			}
 			before := now - olderThan.Microseconds()
-			keys, err := s.q("SELECT app, number FROM schedule_archive"+s.dialect.useIndex("schedule_archive_finished")+
-				" WHERE finished_at < ? ORDER BY finished_at LIMIT ?", before, wakeChunk).keys(ctx, t)
+			keys, err := s.q(`SELECT app, number FROM schedule_archive{index schedule_archive_finished}
+				WHERE finished_at < ? ORDER BY finished_at LIMIT ?`,
+				before, wakeChunk).keys(ctx, t)
 			if err != nil || len(keys) == 0 {
 				return err
 			}
@@ -38,7 +39,7 @@ func (s *Store) PurgeArchive(ctx context.Context, olderThan time.Duration) (int,
 
 // setPurged says that there may be holes in the numbers of what ended before then.
 func (t *tx) setPurged(ctx context.Context, before int64) error {
-	_, err := t.s.q("INSERT INTO schedule_settings (id, shards, purged_to) VALUES (1, ?, ?)"+t.s.dialect.upsert+"purged_to = ?",
+	_, err := t.s.q(`INSERT INTO schedule_settings (id, shards, purged_to) VALUES (1, ?, ?){upsert}purged_to = ?`,
 		0, before, before).exec(ctx, t)
 	return err
 }
@@ -49,8 +50,9 @@ func (s *Store) PurgeEvents(ctx context.Context, olderThan time.Duration) (int, 
 	for {
 		var n int64
 		err := s.do(ctx, "purge events of apps", func(ctx context.Context, _ int) error {
-			ids, err := s.q("SELECT id FROM schedule_events"+s.dialect.useIndex("schedule_events_at")+" WHERE at < ").now().
-				add(" - ? ORDER BY at LIMIT ?", olderThan.Microseconds(), chunkRows).numbers(ctx, s.read)
+			ids, err := s.q(`SELECT id FROM schedule_events{index schedule_events_at} WHERE at < {now} - ? ORDER BY at
+				LIMIT ?`,
+				olderThan.Microseconds(), chunkRows).numbers(ctx, s.read)
 			if err != nil || len(ids) == 0 {
 				n = 0
 				return err

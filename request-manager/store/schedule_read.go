@@ -15,13 +15,16 @@ func (s *Store) PeriodInstances(ctx context.Context, app string, from, to time.T
 	var out []proto.Instance
 	err := s.do(ctx, "instances of app "+app, func(ctx context.Context, _ int) error {
 		// First the live ones: what ends in between is there twice, not never.
-		live, err := s.q("SELECT "+liveLight+" FROM schedule_instances WHERE app = ? AND period_start >= ? AND period_start < ?"+
-			" ORDER BY period_start LIMIT ?", app, from.UnixMicro(), to.UnixMicro(), limit).instances(ctx, s.read)
+		live, err := s.q("SELECT "+liveLight+` FROM schedule_instances
+			WHERE app = ? AND period_start >= ? AND period_start < ? ORDER BY period_start
+			LIMIT ?`,
+			app, from.UnixMicro(), to.UnixMicro(), limit).instances(ctx, s.read)
 		if err != nil {
 			return err
 		}
-		done, err := s.q("SELECT "+archiveLight+" FROM schedule_archive"+s.dialect.useIndex("schedule_archive_period")+
-			" WHERE app = ? AND period_start >= ? AND period_start < ? ORDER BY period_start, number LIMIT ?",
+		done, err := s.q("SELECT "+archiveLight+` FROM schedule_archive{index schedule_archive_period}
+			WHERE app = ? AND period_start >= ? AND period_start < ?
+			ORDER BY period_start, number LIMIT ?`,
 			app, from.UnixMicro(), to.UnixMicro(), limit).instances(ctx, s.read)
 		out = merge(live, done)
 		out = out[:min(len(out), limit)]
@@ -57,8 +60,8 @@ func merge(live, done []proto.Instance) []proto.Instance {
 func (s *Store) SucceededCount(ctx context.Context, app string, from, to time.Time) (int, error) {
 	var n int
 	err := s.do(ctx, "periods of app "+app, func(ctx context.Context, _ int) error {
-		return s.q("SELECT COUNT(DISTINCT period_start) FROM schedule_archive"+s.dialect.useIndex("schedule_archive_period")+
-			" WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ?",
+		return s.q(`SELECT COUNT(DISTINCT period_start) FROM schedule_archive{index schedule_archive_period}
+			WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ?`,
 			app, from.UnixMicro(), to.UnixMicro(), proto.InstanceSucceeded).row(ctx, s.read, &n)
 	})
 	return n, err
@@ -69,8 +72,9 @@ func (s *Store) SucceededStarts(ctx context.Context, app string, from, to time.T
 	var out []time.Time
 	err := s.do(ctx, "periods of app "+app, func(ctx context.Context, _ int) error {
 		out = nil
-		return s.q("SELECT DISTINCT period_start FROM schedule_archive"+s.dialect.useIndex("schedule_archive_period")+
-			" WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ? ORDER BY period_start LIMIT ?",
+		return s.q(`SELECT DISTINCT period_start FROM schedule_archive{index schedule_archive_period}
+			WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ? ORDER BY period_start
+			LIMIT ?`,
 			app, from.UnixMicro(), to.UnixMicro(), proto.InstanceSucceeded, limit).
 			rows(ctx, s.read, func(scan func(...any) error) error {
 				var start int64
@@ -96,8 +100,9 @@ func (s *Store) Succeeded(ctx context.Context, app string, start time.Time) (boo
 
 func (s *Store) succeeded(ctx context.Context, db querier, app string, start int64) (bool, error) {
 	var n int
-	err := s.q("SELECT COUNT(*) FROM schedule_archive"+s.dialect.useIndex("schedule_archive_period")+
-		" WHERE app = ? AND period_start = ? AND state = ?", app, start, proto.InstanceSucceeded).row(ctx, db, &n)
+	err := s.q(`SELECT COUNT(*) FROM schedule_archive{index schedule_archive_period}
+		WHERE app = ? AND period_start = ? AND state = ?`,
+		app, start, proto.InstanceSucceeded).row(ctx, db, &n)
 	return n > 0, err
 }
 
@@ -115,9 +120,9 @@ func (s *Store) SucceededInstances(ctx context.Context, app string, from, to tim
 
 func (s *Store) succeededQuery(app string, from, to time.Time, limit int) *query {
 	index := s.dialect.useIndex("schedule_archive_period")
-	return s.q("SELECT "+archiveFull+" FROM schedule_archive a"+index+
-		" WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ? AND NOT EXISTS (SELECT 1 FROM schedule_archive x"+index+
-		" WHERE x.app = a.app AND x.period_start = a.period_start AND x.number > a.number AND x.state = a.state) ORDER BY period_start, number LIMIT ?",
+	return s.q("SELECT "+archiveFull+" FROM schedule_archive a"+index+" WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ? AND NOT EXISTS (SELECT 1 FROM schedule_archive x"+index+`
+		WHERE x.app = a.app AND x.period_start = a.period_start AND x.number > a.number AND x.state = a.state)
+		ORDER BY period_start, number LIMIT ?`,
 		app, from.UnixMicro(), to.UnixMicro(), proto.InstanceSucceeded, limit)
 }
 
@@ -127,8 +132,9 @@ func (s *Store) LastInstance(ctx context.Context, app string) (proto.Instance, e
 	var out proto.Instance
 	err := s.do(ctx, "last instance of app "+app, func(ctx context.Context, _ int) error {
 		var err error
-		out, err = s.q("SELECT "+archiveFull+" FROM schedule_archive"+s.dialect.useIndex("schedule_archive_app")+
-			" WHERE app = ? ORDER BY finished_at DESC, number DESC LIMIT 1", app).instance(ctx, s.read)
+		out, err = s.q("SELECT "+archiveFull+` FROM schedule_archive{index schedule_archive_app}
+			WHERE app = ? ORDER BY finished_at DESC, number DESC LIMIT 1`,
+			app).instance(ctx, s.read)
 		return err
 	})
 	return out, err

@@ -73,15 +73,6 @@ func (q *query) instance(ctx context.Context, db querier) (proto.Instance, error
 	return list[0], nil
 }
 
-// is appends the condition that an instance still is what spec says.
-func (q *query) is(spec proto.InstanceSpecifier) *query {
-	q.add(" app = ? AND number = ? AND sequence_number = ?", spec.App, spec.Number, spec.Sequence)
-	if spec.Member == "" {
-		return q.add(" AND member IS NULL")
-	}
-	return q.add(" AND member = ?", spec.Member)
-}
-
 // insertInstance makes the newest instance of an app, which holds its number as
 // last_number. The caller has locked the app. The error is ErrStaleApp if it is
 // deleted.
@@ -97,10 +88,10 @@ func (t *tx) insertInstance(ctx context.Context, app string, n *NewInstance) err
 	q := t.s.q(`INSERT INTO schedule_instances (app, number, bucket, state, sequence_number, undo_tries, held,
 		fetch_at, run, name, period_start, period_end, due_at, host, recurring, next_of, reason, conf, created_at)
 		SELECT a.name, a.last_number, a.bucket, ?, 1, 0, 0, CASE WHEN a.paused = 1 THEN NULL ELSE ? END, `,
-		proto.InstanceQueued, n.fetchAt()).nextRun(app, start).
-		add(", ?, ?, ?, ?, ?, ?, ?, CASE WHEN a.paused = 1 THEN ? ELSE ? END, ?, ", n.Name, start, n.PeriodEnd.UnixMicro(),
-			n.Due.UnixMicro(), n.Host, n.Recurring, next, ReasonPaused, cleanReason(n.Reason), nullJSON(n.Conf)).
-		now().add(" FROM schedule_apps a WHERE a.name = ? AND a.deleted_at IS NULL", app)
+		proto.InstanceQueued, n.fetchAt()).nextRun(app, start).add(`,
+		?, ?, ?, ?, ?, ?, ?, CASE WHEN a.paused = 1 THEN ? ELSE ? END, ?, {now} FROM schedule_apps a
+			WHERE a.name = ? AND a.deleted_at IS NULL`,
+		n.Name, start, n.PeriodEnd.UnixMicro(), n.Due.UnixMicro(), n.Host, n.Recurring, next, ReasonPaused, cleanReason(n.Reason), nullJSON(n.Conf), app)
 	err := q.execOne(ctx, t)
 	if errors.Is(err, ErrNotUpdated) {
 		return fmt.Errorf("%w: it is deleted", ErrStaleApp)
@@ -110,8 +101,8 @@ func (t *tx) insertInstance(ctx context.Context, app string, n *NewInstance) err
 
 // nextRun appends how often a period was run before.
 func (q *query) nextRun(app string, start int64) *query {
-	return q.add(`(SELECT COALESCE(MAX(x.run) + 1, 0) FROM schedule_archive x`+q.s.dialect.useIndex("schedule_archive_period")+
-		` WHERE x.app = ? AND x.period_start = ?)`, app, start)
+	return q.add(`(SELECT COALESCE(MAX(x.run) + 1, 0) FROM schedule_archive x{index schedule_archive_period}
+		WHERE x.app = ? AND x.period_start = ?)`, app, start)
 }
 
 // insertNext makes the recurring instance that comes next. The caller has locked
@@ -148,12 +139,12 @@ func (t *tx) adoptNext(ctx context.Context, app string, start time.Time) error {
 // moveQueued moves an instance that waits to another period. The WHERE follows.
 func (q *query) moveQueued(app string, n *NewInstance) *query {
 	start := n.PeriodStart.UnixMicro()
-	return q.add("UPDATE schedule_instances SET sequence_number = sequence_number + 1, held = 0, run = ").nextRun(app, start).
-		add(`, name = ?, period_start = ?, period_end = ?, due_at = ?, host = ?, conf = ?,
+	return q.add(`UPDATE schedule_instances
+		SET sequence_number = sequence_number + 1, held = 0, run = `).nextRun(app, start).add(`,
+		name = ?, period_start = ?, period_end = ?, due_at = ?, host = ?, conf = ?,
 			reason = CASE WHEN (SELECT a.paused FROM schedule_apps a WHERE a.name = ?) = 1 THEN ? ELSE ? END,
 			fetch_at = CASE WHEN (SELECT a.paused FROM schedule_apps a WHERE a.name = ?) = 1 THEN NULL ELSE ? END`,
-			n.Name, start, n.PeriodEnd.UnixMicro(), n.Due.UnixMicro(), n.Host, nullJSON(n.Conf),
-			app, ReasonPaused, cleanReason(n.Reason), app, n.fetchAt())
+		n.Name, start, n.PeriodEnd.UnixMicro(), n.Due.UnixMicro(), n.Host, nullJSON(n.Conf), app, ReasonPaused, cleanReason(n.Reason), app, n.fetchAt())
 }
 
 func nullJSON(b json.RawMessage) any {

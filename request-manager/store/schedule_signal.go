@@ -19,8 +19,9 @@ func (s *Store) Signals(ctx context.Context, limit int) ([]Signal, error) {
 	var out []Signal
 	err := s.do(ctx, "signals", func(ctx context.Context, _ int) error {
 		out = nil
-		return s.q("SELECT app, period_start, count FROM schedule_signals"+s.dialect.useIndex("schedule_signals_created")+
-			" ORDER BY created_at LIMIT ?", limit).rows(ctx, s.read, func(scan func(...any) error) error {
+		return s.q(`SELECT app, period_start, count FROM schedule_signals{index schedule_signals_created}
+			ORDER BY created_at LIMIT ?`,
+			limit).rows(ctx, s.read, func(scan func(...any) error) error {
 			var sig Signal
 			var start int64
 			err := scan(&sig.App, &start, &sig.Count)
@@ -57,9 +58,9 @@ func (t *tx) addSignals(ctx context.Context, list []Signal) error {
 			}
 			// The count starts anywhere: a signal that is given again after it was settled
 			// is not the one that somebody still evaluates.
-			q.add("(?, ?, ?, ", sig.App, sig.PeriodStart.UnixMicro(), 1+rand.Uint64N(1<<62)).now().add(")")
+			q.add("(?, ?, ?, {now})", sig.App, sig.PeriodStart.UnixMicro(), 1+rand.Uint64N(1<<62))
 		}
-		_, err := q.add(t.s.dialect.upsert+"count = schedule_signals.count + 1").exec(ctx, t)
+		_, err := q.add("{upsert}count = schedule_signals.count + 1").exec(ctx, t)
 		return err
 	})
 }
@@ -77,7 +78,7 @@ func (s *Store) SettleSignal(ctx context.Context, sig Signal, n *NewInstance) (m
 					return err
 				}
 			}
-			_, err := s.q("DELETE FROM schedule_signals WHERE app = ? AND period_start = ? AND count = ?",
+			_, err := s.q(`DELETE FROM schedule_signals WHERE app = ? AND period_start = ? AND count = ?`,
 				sig.App, sig.PeriodStart.UnixMicro(), sig.Count).exec(ctx, t)
 			return err
 		})
@@ -95,7 +96,8 @@ func (t *tx) makeOnce(ctx context.Context, app string, n *NewInstance) (made boo
 	if there || err != nil {
 		return false, err
 	}
-	err = t.s.q("UPDATE schedule_apps SET last_number = last_number + 1 WHERE name = ? AND deleted_at IS NULL", app).execOne(ctx, t)
+	err = t.s.q(`UPDATE schedule_apps SET last_number = last_number + 1 WHERE name = ? AND deleted_at IS NULL`,
+		app).execOne(ctx, t)
 	if errors.Is(err, ErrNotUpdated) {
 		return false, nil // it is deleted: nobody waits for it
 	}
@@ -116,8 +118,8 @@ func (t *tx) makeOnce(ctx context.Context, app string, n *NewInstance) (made boo
 func (t *tx) hasInstance(ctx context.Context, app string, start int64) (bool, error) {
 	var n int
 	err := t.s.q(`SELECT (SELECT COUNT(*) FROM schedule_instances WHERE app = ? AND period_start = ?)
-		+ (SELECT COUNT(*) FROM schedule_archive`+t.s.dialect.useIndex("schedule_archive_period")+
-		` WHERE app = ? AND period_start = ? AND NOT (state = ? AND started_at IS NULL))`,
+		+ (SELECT COUNT(*) FROM schedule_archive{index schedule_archive_period} WHERE app = ? AND period_start = ?
+		AND NOT (state = ? AND started_at IS NULL))`,
 		app, start, app, start, proto.InstanceFailed).row(ctx, t, &n)
 	return n > 0, err
 }

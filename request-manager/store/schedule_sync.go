@@ -51,7 +51,7 @@ func (s *Store) sortPuts(ctx context.Context, puts []AppPut) (fresh, rest []AppP
 		names[i] = p.App.Name
 	}
 	err = s.do(ctx, "put apps", func(ctx context.Context, _ int) error {
-		return s.q("SELECT name, definition, source, deleted_at IS NOT NULL FROM schedule_apps WHERE name IN ").ids(names).
+		return s.q(`SELECT name, definition, source, deleted_at IS NOT NULL FROM schedule_apps WHERE name IN {ids}`, names).
 			rows(ctx, s.read, func(scan func(...any) error) error {
 				var name string
 				var old putState
@@ -134,5 +134,6 @@ func (t *tx) insertFirst(ctx context.Context, puts []AppPut) error {
 			now, 0, 0, cleanReason(n.Reason), nullJSON(n.Conf)})
 	}
 	return t.s.insertRows(ctx, t, `INSERT INTO schedule_instances (app, number, name, period_start, period_end, run,
-		bucket, state, sequence_number, recurring, next_of, due_at, fetch_at, host, created_at, undo_tries, held, reason, conf) VALUES`, rows)
+		bucket, state, sequence_number, recurring, next_of, due_at, fetch_at, host, created_at, undo_tries, held, reason, conf) VALUES`,
+		rows)
 }

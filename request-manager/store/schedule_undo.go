@@ -15,8 +15,9 @@ func (s *Store) RetryUndo(ctx context.Context, spec proto.InstanceSpecifier) err
 	after.Sequence++
 	op := fmt.Sprintf("retry the undo of instance %d of app %s", spec.Number, spec.App)
 	return s.do(ctx, op, func(ctx context.Context, try int) error {
-		err := s.q("UPDATE schedule_instances SET sequence_number = sequence_number + 1, fetch_at = ").now().
-			add(" WHERE").is(spec).add(" AND state = ? AND member IS NULL", proto.InstanceToUndo).execOne(ctx, s.write)
+		err := s.q(`UPDATE schedule_instances SET sequence_number = sequence_number + 1, fetch_at = {now}
+			WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ? AND state = ? AND member IS NULL`,
+			spec.App, spec.Number, spec.Sequence, spec.Member, proto.InstanceToUndo).execOne(ctx, s.write)
 		return s.changedBefore(ctx, try, err, after)
 	})
 }

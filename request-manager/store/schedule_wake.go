@@ -22,8 +22,9 @@ func (s *Store) WakeInstances(ctx context.Context, requestIDs []string) (n int, 
 		var keys []instanceKey
 		err := s.do(ctx, "instances that wait for requests", func(ctx context.Context, _ int) error {
 			var err error
-			keys, err = s.q("SELECT app, number FROM schedule_instances"+s.dialect.useIndex("schedule_instances_waits")+
-				" WHERE waits_for IN ").ids(ids).add(" ORDER BY app, number").keys(ctx, s.write)
+			keys, err = s.q(`SELECT app, number FROM schedule_instances{index schedule_instances_waits}
+				WHERE waits_for IN {ids} ORDER BY app, number`,
+				ids).keys(ctx, s.write)
 			return err
 		})
 		if err != nil {
@@ -47,8 +48,8 @@ func (s *Store) WakeHost(ctx context.Context, host string) (int, error) {
 	var keys []instanceKey
 	err := s.do(ctx, "instances of host "+host, func(ctx context.Context, _ int) error {
 		var err error
-		keys, err = s.q("SELECT app, number FROM schedule_instances"+s.dialect.useIndex("schedule_instances_host")+
-			" WHERE host = ? AND held = 1 AND due_at <= ", host).now().add(" ORDER BY app, number").keys(ctx, s.write)
+		keys, err = s.q(`SELECT app, number FROM schedule_instances{index schedule_instances_host}
+			WHERE host = ? AND held = 1 AND due_at <= {now} ORDER BY app, number`, host).keys(ctx, s.write)
 		return err
 	})
 	if err != nil {
@@ -67,9 +68,9 @@ func (s *Store) wake(ctx context.Context, keys []instanceKey, still, set fragmen
 		n := min(len(keys), wakeChunk)
 		var met int64
 		err := s.do(ctx, "wake instances", func(ctx context.Context, _ int) error {
-			q := s.q("UPDATE schedule_instances" + s.dialect.usePrimary + " SET fetch_at = ").now()
+			q := s.q("UPDATE schedule_instances{primary} SET fetch_at = {now}")
 			set(q)
-			q.add(" WHERE ").among(keys[:n]).add(" AND fetch_at > ").now()
+			q.add(" WHERE ").among(keys[:n]).add(" AND fetch_at > {now}")
 			still(q)
 			var err error
 			met, err = q.exec(ctx, s.write)

@@ -34,7 +34,7 @@ func (s *Store) Suspend(ctx context.Context, id string, epoch uint64, since time
 	}
 	m := move{proto.StateSuspended, cleanReason(reason)}
 	return s.inTx(ctx, "suspend request "+id, func(ctx context.Context, t *tx) error {
-		q := s.q("UPDATE requests SET runner_id = NULL, jr_url = NULL, updated_at = ").now().add(", state = ")
+		q := s.q("UPDATE requests SET runner_id = NULL, jr_url = NULL, updated_at = {now}, state = ")
 		q.moveState(m)
 		q.add(", reason = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END, finished_at = ", m.reason, stopReason)
 		q.moveFinished(m)
@@ -65,8 +65,8 @@ func (t *tx) insertSJCs(ctx context.Context, blobs map[string][]byte, since time
 		suspendedAt = min(since.UnixMicro(), now)
 	}
 	return chunks(slices.Sorted(maps.Keys(blobs)), func(ids []string) error {
-		suspended, err := t.s.q("SELECT request_id FROM requests WHERE request_id IN ").ids(ids).
-			add(" AND +state = ? ORDER BY request_id", proto.StateSuspended).strings(ctx, t)
+		suspended, err := t.s.q(`SELECT request_id FROM requests WHERE request_id IN {ids} AND +state = ? ORDER BY request_id`,
+			ids, proto.StateSuspended).strings(ctx, t)
 		if err != nil || len(suspended) == 0 {
 			return err
 		}
@@ -94,9 +94,8 @@ func (s *Store) UnclaimedSJCs(ctx context.Context, ttl time.Duration, limit int,
 		out = nil
 		// CROSS: SQLite must not begin with the requests, which are many.
 		return s.q(`SELECT c.request_id, r.host FROM suspended_job_chains c CROSS JOIN requests r ON r.request_id = c.request_id
-			WHERE c.rm_host IS NULL AND r.host IN `).ids(withAnyHost(hosts)).
-			add(" AND c.suspended_at >= ").now().add(" - ?", ttl.Microseconds()).
-			add(" ORDER BY c.suspended_at LIMIT ?", max(limit, unclaimedScan)).
+			WHERE c.rm_host IS NULL AND r.host IN {ids} AND c.suspended_at >= {now} - ? ORDER BY c.suspended_at LIMIT ?`,
+			withAnyHost(hosts), ttl.Microseconds(), max(limit, unclaimedScan)).
 			rows(ctx, s.read, func(scan func(...any) error) error {
 				var u UnclaimedSJC
 				err := scan(&u.RequestID, &u.Host)
@@ -115,16 +114,17 @@ func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
 	var blob []byte
 	var since int64
 	err := s.inTx(ctx, "claim the suspended job chain of request "+id, func(ctx context.Context, t *tx) error {
-		err := s.q("UPDATE suspended_job_chains SET rm_host = ?, claimed_at = ", rmHost).now().
-			add(", updated_at = ").now().
-			add(" WHERE request_id = ? AND rm_host IS NULL", id).execOne(ctx, t)
+		err := s.q(`UPDATE suspended_job_chains SET rm_host = ?, claimed_at = {now}, updated_at = {now}
+			WHERE request_id = ? AND rm_host IS NULL`,
+			rmHost, id).execOne(ctx, t)
 		if err != nil && (t.try == 1 || !errors.Is(err, ErrNotUpdated)) {
 			return err
 		}
 		// A later try may find the claim that an earlier one made.
-		err = s.q(`SELECT r.epoch, c.suspended_at, c.sjc FROM suspended_job_chains c JOIN requests r ON r.request_id = c.request_id
-			WHERE c.request_id = ? AND c.rm_host = ? AND r.state = ?`, id, rmHost, proto.StateSuspended).
-			row(ctx, t, &out.Epoch, &since, &blob)
+		err = s.q(`SELECT r.epoch, c.suspended_at, c.sjc
+			FROM suspended_job_chains c JOIN requests r ON r.request_id = c.request_id
+			WHERE c.request_id = ? AND c.rm_host = ? AND r.state = ?`,
+			id, rmHost, proto.StateSuspended).row(ctx, t, &out.Epoch, &since, &blob)
 		if errors.Is(err, ErrNotFound) {
 			return fmt.Errorf("%w: its request is not SUSPENDED", ErrNotUpdated)
 		}
@@ -144,8 +144,9 @@ func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
 // manager's.
 func (s *Store) UnclaimSJC(ctx context.Context, id, rmHost string) error {
 	return s.do(ctx, "unclaim the suspended job chain of request "+id, func(ctx context.Context, try int) error {
-		err := s.q("UPDATE suspended_job_chains SET rm_host = NULL, claimed_at = NULL, updated_at = ").now().
-			add(" WHERE request_id = ? AND rm_host = ?", id, rmHost).execOne(ctx, s.write)
+		err := s.q(`UPDATE suspended_job_chains SET rm_host = NULL, claimed_at = NULL, updated_at = {now}
+			WHERE request_id = ? AND rm_host = ?`,
+			id, rmHost).execOne(ctx, s.write)
 		if try > 1 && errors.Is(err, ErrNotUpdated) {
 			return nil // an earlier try went through
 		}
@@ -159,9 +160,9 @@ func (s *Store) Resume(ctx context.Context, id string, epoch uint64, rmHost, run
 	token := rand.Int64()
 	return s.inTx(ctx, "resume request "+id, func(ctx context.Context, t *tx) error {
 		err := s.q(`UPDATE requests SET state = ?, epoch = epoch + 1, runner_id = ?, jr_url = ?, reason = '',
-			handover_token = ?, handover_at = `, proto.StateRunning, runnerID, url, token).now().
-			add(", updated_at = ").now().add(", started_at = COALESCE(started_at, ").now().
-			add(") WHERE request_id = ? AND state = ? AND epoch = ?", id, proto.StateSuspended, epoch).execOne(ctx, t)
+			handover_token = ?, handover_at = {now}, updated_at = {now}, started_at = COALESCE(started_at, {now})
+			WHERE request_id = ? AND state = ? AND epoch = ?`,
+			proto.StateRunning, runnerID, url, token, id, proto.StateSuspended, epoch).execOne(ctx, t)
 		if errors.Is(err, ErrNotUpdated) {
 			var mine int
 			q := s.q("SELECT COUNT(*) FROM requests WHERE request_id = ? AND handover_token = ?", id, token)
@@ -186,9 +187,9 @@ func (s *Store) DropOldClaims(ctx context.Context, age time.Duration) (int, erro
 	var n int64
 	err := s.do(ctx, "drop old claims", func(ctx context.Context, _ int) error {
 		var err error
-		n, err = s.q("UPDATE suspended_job_chains SET rm_host = NULL, claimed_at = NULL, updated_at = ").now().
-			add(" WHERE rm_host IS NOT NULL AND claimed_at < ").now().add(" - ?", age.Microseconds()).
-			exec(ctx, s.write)
+		n, err = s.q(`UPDATE suspended_job_chains SET rm_host = NULL, claimed_at = NULL, updated_at = {now}
+			WHERE rm_host IS NOT NULL AND claimed_at < {now} - ?`,
+			age.Microseconds()).exec(ctx, s.write)
 		return err
 	})
 	return int(n), err

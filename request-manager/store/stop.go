@@ -56,19 +56,17 @@ func (s *Store) Stop(ctx context.Context, id string) (Stopped, error) {
 
 // stop tries both ways once. done is false if neither met the request.
 func (t *tx) stop(ctx context.Context, id string) (out Stopped, done bool, err error) {
-	n, err := t.s.q("UPDATE requests SET state = ?, runner_id = NULL, jr_url = NULL, reason = ?",
-		proto.StateStopped, stopReason).
-		add(", finished_at = ").now().add(", updated_at = ").now().
-		add(", stop_requested_at = COALESCE(stop_requested_at, ").now().
-		add(") WHERE request_id = ? AND state IN (?, ?)", id, proto.StatePending, proto.StateSuspended).
-		exec(ctx, t)
+	n, err := t.s.q(`UPDATE requests
+		SET state = ?, runner_id = NULL, jr_url = NULL, reason = ?, finished_at = {now}, updated_at = {now}, stop_requested_at = COALESCE(stop_requested_at, {now})
+		WHERE request_id = ? AND state IN (?, ?)`,
+		proto.StateStopped, stopReason, id, proto.StatePending, proto.StateSuspended).exec(ctx, t)
 	if err != nil {
 		return out, false, err
 	}
 	if n == 0 {
-		n, err = t.s.q("UPDATE requests SET stop_requested_at = COALESCE(stop_requested_at, ").now().
-			add("), updated_at = ").now().
-			add(" WHERE request_id = ? AND state = ?", id, proto.StateRunning).exec(ctx, t)
+		n, err = t.s.q(`UPDATE requests SET stop_requested_at = COALESCE(stop_requested_at, {now}), updated_at = {now}
+			WHERE request_id = ? AND state = ?`,
+			id, proto.StateRunning).exec(ctx, t)
 	} else {
 		_, err = t.s.q("DELETE FROM suspended_job_chains WHERE request_id = ?", id).exec(ctx, t)
 	}
@@ -76,8 +74,8 @@ func (t *tx) stop(ctx context.Context, id string) (out Stopped, done bool, err e
 		return out, false, err
 	}
 	var runner, url sql.NullString
-	err = t.s.q("SELECT state, epoch, runner_id, jr_url FROM requests WHERE request_id = ?", id).
-		row(ctx, t, &out.State, &out.Epoch, &runner, &url)
+	err = t.s.q(`SELECT state, epoch, runner_id, jr_url FROM requests WHERE request_id = ?`,
+		id).row(ctx, t, &out.State, &out.Epoch, &runner, &url)
 	out.RunnerID, out.URL = runner.String, url.String
 	return out, n > 0, err
 }
