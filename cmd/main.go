@@ -19,6 +19,7 @@ import (
 	"github.com/treadle-run/treadle/cmd/internal/tools"
 	"github.com/treadle-run/treadle/cmd/internal/verb"
 	"github.com/treadle-run/treadle/cmd/internal/version"
+	"github.com/treadle-run/treadle/internal/private"
 	"github.com/treadle-run/treadle/internal/supervise"
 	"github.com/treadle-run/treadle/job"
 )
@@ -28,6 +29,10 @@ import (
 // SIGTERM shut down services in good order; a second signal ends the process at once.
 func Main(r *job.Registry) {
 	supervise.Main() // a Job Runner starts this program once more to supervise commands
+	// Jobs run as this user, and must not read what the service knows.
+	env := verb.SystemEnvironment()
+	private.ForgetEnvironment("TREADLE_")
+	_ = private.Hide() // else secrets are out of its environment at least
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -40,14 +45,14 @@ func Main(r *job.Registry) {
 		}
 		os.Exit(verb.ExitFailed)
 	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, r))
+	os.Exit(run(ctx, os.Args[1:], env, os.Stdin, os.Stdout, os.Stderr, r))
 }
 
 // run is Main for tests: it returns the exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, r *job.Registry) int {
+func run(ctx context.Context, args []string, env verb.Environment, stdin io.Reader, stdout, stderr io.Writer, r *job.Registry) int {
 	p := &program{
 		stdin: stdin, out: &term.Out{Stdout: stdout, Stderr: stderr, Now: time.Now},
-		env: verb.SystemEnvironment(), registry: r,
+		env: env, registry: r,
 	}
 	return p.run(ctx, args)
 }

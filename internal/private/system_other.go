@@ -2,8 +2,9 @@
 
 package private
 
-// Hide does nothing here: the system lets no other process of the user read the
-// environment.
+// Hide does nothing here.
 func Hide() error { return nil }
 
+// scrubEnvironment does nothing here: the system may still show the variables to
+// processes of the same user.
 func scrubEnvironment(string) {}

@@ -23,6 +23,9 @@ type Command struct {
 	Dir  string   // "": that of the runner
 	// Stdout and Stderr stay the caller's, who closes them once Start has returned.
 	Stdout, Stderr *os.File
+	// Files are paths of files that were made for the command. They are given to the
+	// user that it runs as.
+	Files []string
 	// Lock, if not "", names what at most one command on this host may be at a time.
 	// Local ignores it.
 	Lock string

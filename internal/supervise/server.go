@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/treadle-run/treadle/internal/private"
 )
 
 // variable in the environment makes this program a supervisor; see Main.
@@ -35,6 +37,7 @@ func Main() {
 	}
 	// See attributes: what starts commands must live as long as the process.
 	runtime.LockOSThread()
+	_ = private.Hide() // it has what its commands are given
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, "treadle supervisor:", err)
 		os.Exit(1)
@@ -185,6 +188,7 @@ func (s *server) start(r incoming) {
 		Path: r.Start.Path, Args: r.Start.Argv, Env: environment(r.Start.Env), Dir: r.Start.Dir,
 		Stdout: r.files[0], Stderr: r.files[1], SysProcAttr: attributes(),
 	}
+	cmd.SysProcAttr.Credential = r.Start.User.credential()
 	var locked *lock
 	if r.Start.Lock != "" {
 		locked = &lock{path: r.Start.Lock, file: r.files[2]}

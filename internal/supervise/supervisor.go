@@ -32,6 +32,7 @@ var ErrInterrupted = errors.New("the supervisor of commands was killed")
 // runs, from the first command on.
 type Supervisor struct {
 	log    *slog.Logger
+	user   *User         // whom commands run as; nil: this one
 	pings  time.Duration // between two of them
 	wanted chan struct{} // a command is there
 	lease  chan struct{} // the lease grew
@@ -47,10 +48,14 @@ type Supervisor struct {
 	seat *lock // of the runner's address, see Succeed; nil if it has none
 }
 
-// New returns a Supervisor without a process yet, and without a lease.
-func New(log *slog.Logger) *Supervisor {
+// New returns a Supervisor without a process yet, and without a lease. Its commands run
+// as the user of this process.
+func New(log *slog.Logger) *Supervisor { return NewAs(log, nil) }
+
+// NewAs is New for commands that run as another user: see LookupUser.
+func NewAs(log *slog.Logger, u *User) *Supervisor {
 	return &Supervisor{
-		log: log, pings: pingEvery,
+		log: log, user: u, pings: pingEvery,
 		wanted: make(chan struct{}, 1), lease: make(chan struct{}, 1),
 		renewed: make(chan struct{}), changed: make(chan struct{}),
 	}
@@ -194,7 +199,10 @@ func (s *Supervisor) Start(ctx context.Context, c *Command) (*Process, error) {
 	if size > maxArgs {
 		return nil, syscall.E2BIG
 	}
-	r := &startRequest{Path: cmd.Path, Argv: c.Argv, Env: c.Env, Dir: c.Dir}
+	if err := s.user.give(c.Files); err != nil {
+		return nil, err
+	}
+	r := &startRequest{Path: cmd.Path, Argv: c.Argv, Env: s.user.environ(c.Env), Dir: c.Dir, User: s.user}
 	for {
 		p, err := s.try(ctx, c, r)
 		if !errors.Is(err, errRefused) && !errors.Is(err, errClosed) {

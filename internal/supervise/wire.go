@@ -30,6 +30,7 @@ type startRequest struct {
 	Argv, Env []string
 	Dir       string
 	Lock      string // path of the locked file, or ""
+	User      *User  // nil: that of the runner
 }
 
 // files is how many files come with it.

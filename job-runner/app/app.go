@@ -69,7 +69,11 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	}
 	rm := client.New(client.Config{URL: cfg.RMClient.URL, Secret: string(secret), TLS: rmTLS})
 	defer rm.Close()
-	supervisor := supervise.New(deps.Logger)
+	jobUser, err := userOfJobs(cfg, deps.Logger)
+	if err != nil {
+		return err
+	}
+	supervisor := supervise.NewAs(deps.Logger, jobUser)
 	// The manager takes what was at this address for dead as soon as this runner
 	// registers: so must all its commands be.
 	if err := supervisor.Succeed(ctx, self.URL); err != nil {
@@ -122,6 +126,21 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		deps.Logger.Info("job runner ended, everything is handed back")
 	}
 	return runErr
+}
+
+// userOfJobs finds the user whom commands run as; nil is that of the runner.
+func userOfJobs(cfg Config, log *slog.Logger) (*supervise.User, error) {
+	if cfg.RunAs == "" {
+		if os.Geteuid() == 0 {
+			log.Warn("commands run as root: they can read what the job runner knows; set run_as to an unprivileged user")
+		}
+		return nil, nil
+	}
+	u, err := supervise.LookupUser(cfg.RunAs)
+	if err != nil {
+		return nil, fmt.Errorf("run_as: %w", err)
+	}
+	return u, nil
 }
 
 // register says how the runner registers.

@@ -18,6 +18,7 @@ type Config struct {
 	Labels          map[string]string `yaml:"labels"`   // what this runner is
 	Capacity        uint              `yaml:"capacity"` // limit of chains at a time; 0 is no limit
 	WorkDir         string            `yaml:"work_dir"` // where commands run; "" is where the runner was started
+	RunAs           string            `yaml:"run_as"`   // user of commands; "" is that of the runner
 	Limits          Limits            `yaml:"limits"`
 	Cluster         config.Cluster    `yaml:"cluster"`
 	ShutdownTimeout time.Duration     `yaml:"shutdown_timeout"` // to hand everything in

@@ -28,6 +28,7 @@ host: h
 labels: {zone: a}
 capacity: 7
 work_dir: /w
+run_as: u
 limits: {data: 8}
 cluster: {secret: x, secret_file: f}
 shutdown_timeout: 9s

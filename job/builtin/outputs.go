@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/treadle-run/treadle/job"
@@ -19,39 +20,52 @@ const (
 	maxOutputName  = 100     // bytes in the name of one output, as for args
 )
 
-// newOutputsFile makes the empty file that a command writes its outputs to, for
-// this user alone. The caller removes it.
-func newOutputsFile() (string, error) {
+// outputsFile is the file that a command writes its outputs to. It is kept open, so
+// that it is known whose it is whatever stands at its path later.
+type outputsFile struct{ *os.File }
+
+// newOutputsFile makes an empty one, for this user alone until it is given to that of
+// the command.
+func newOutputsFile() (outputsFile, error) {
 	f, err := os.CreateTemp("", "treadle-output-*")
 	if err != nil {
-		return "", fmt.Errorf("no file for outputs: %w", err)
+		return outputsFile{}, fmt.Errorf("no file for outputs: %w", err)
 	}
-	return f.Name(), f.Close()
+	return outputsFile{f}, nil
 }
 
-// readOutputs returns the outputs in the file of TREADLE_OUTPUT. A file that the
-// command removed has none.
-func readOutputs(path string) (job.Values, error) {
-	// A pipe or device in its place could block or never end.
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+// remove removes it. The command may have done so.
+func (o outputsFile) remove() {
+	_ = o.Close()
+	_ = os.Remove(o.Name())
+}
+
+// read returns the outputs. A file that the command removed has none.
+func (o outputsFile) read() (job.Values, error) {
+	// A pipe or device in its place could block or never end, and a link could lead to
+	// what the user of the command cannot read, but this process can.
+	f, err := os.OpenFile(o.Name(), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
+	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):
+		return nil, errNotPlain
+	case err != nil:
+		return nil, err
 	}
+	defer f.Close() //nolint:errcheck // it was only read
+	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("TREADLE_OUTPUT: is no longer a plain file")
+	if !info.Mode().IsRegular() || !o.sameOwner(info) {
+		return nil, errNotPlain
 	}
 	if info.Size() > maxOutputsFile {
 		return nil, fmt.Errorf("TREADLE_OUTPUT: has %d bytes, at most %d are allowed", info.Size(), maxOutputsFile)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
 	b, err := io.ReadAll(io.LimitReader(f, maxOutputsFile))
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if v, err := parseOutputs(b); err != nil {
@@ -60,6 +74,19 @@ func readOutputs(path string) (job.Values, error) {
 		return v, nil
 	}
 	return nil, nil
+}
+
+var errNotPlain = errors.New("TREADLE_OUTPUT: is no longer a plain file of the user of the command")
+
+// sameOwner reports whether a file belongs to whom the first one was given to.
+func (o outputsFile) sameOwner(info fs.FileInfo) bool {
+	first, err := o.Stat()
+	if err != nil {
+		return false
+	}
+	was, ok := first.Sys().(*syscall.Stat_t)
+	is, ok2 := info.Sys().(*syscall.Stat_t)
+	return ok && ok2 && was.Uid == is.Uid
 }
 
 // parseOutputs reads one JSON object, or lines of key=value whose values are

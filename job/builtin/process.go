@@ -33,6 +33,7 @@ type process struct {
 	dir     string        // "": that of the runner
 	grace   time.Duration // between SIGTERM and SIGKILL
 	lock    string        // what at most one process of this host may be at a time
+	files   []string      // that were made for it
 	started func(pid int) // called once
 }
 
@@ -58,7 +59,7 @@ func (p *process) run(ctx context.Context) (outcome, error) {
 	var started *supervise.Process
 	if err == nil {
 		started, err = supervise.From(ctx).Start(ctx, &supervise.Command{
-			Argv: p.argv, Env: p.env, Dir: p.dir, Lock: p.lock, Stdout: stdout.w, Stderr: stderr.w,
+			Argv: p.argv, Env: p.env, Dir: p.dir, Lock: p.lock, Files: p.files, Stdout: stdout.w, Stderr: stderr.w,
 		})
 	}
 	stdout.start()

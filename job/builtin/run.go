@@ -57,15 +57,16 @@ func (p *program) run(ctx context.Context, argv []string, data job.Values) (job.
 	if err != nil {
 		return job.Result{}, err
 	}
-	defer os.Remove(outputs) //nolint:errcheck // the command may have removed it
+	defer outputs.remove()
 
 	info := job.InfoOf(ctx)
 	child := process{
 		argv:    argv,
-		env:     environ(&info, p.args, data, outputs),
+		env:     environ(&info, p.args, data, outputs.Name()),
 		dir:     p.dir,
 		grace:   p.grace,
 		lock:    info.RequestID + "." + info.JobID,
+		files:   []string{outputs.Name()},
 		started: func(pid int) { p.pid.Store(int64(pid)) },
 	}
 	out, err := child.run(ctx)
@@ -85,7 +86,7 @@ func (p *program) run(ctx context.Context, argv []string, data job.Values) (job.
 	if out.exit != 0 {
 		return res, fmt.Errorf("exit code %d", out.exit)
 	}
-	res.Data, err = readOutputs(outputs)
+	res.Data, err = outputs.read()
 	return res, err
 }
 
