@@ -5,8 +5,9 @@
 // out of the environment once they were read, Dir makes directories that no other user
 // can have made before.
 //
-// Hiding is for Linux. What remains: a process of root sees everything, and a process of the same user can
-// read the same files. Jobs that must not be trusted with these run as another user.
+// Hiding works on Linux alone. What remains: a process of root sees everything, and a
+// process of the same user can read the same files. Jobs that must not be trusted with
+// these run as another user.
 //
 // The package imports the standard library and x/sys.
 package private
