@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -33,7 +35,7 @@ func forCaller(r proto.Request) proto.Request {
 func TestClientGetsWhatTheManagerSaid(t *testing.T) {
 	t.Parallel()
 	m := &fakeManager{}
-	c := dial(t, Config{Version: "v9"}, m)
+	c := dial(t, Config{}, m)
 	ctx := t.Context()
 	filter := proto.RequestFilter{
 		Type: "deploy", User: "ann", States: []proto.State{proto.StateRunning, proto.StateFail}, Args: map[string]string{"a b": "x&y=z"},
@@ -48,15 +50,10 @@ func TestClientGetsWhatTheManagerSaid(t *testing.T) {
 		args []any // that the manager got
 	}{
 		{"get", func() (any, error) { return c.GetRequest(ctx, someID) }, forCaller(someRequest()), []any{someID}},
-		{"chain", func() (any, error) { return c.JobChain(ctx, someID) }, forCaller(someRequest()).JobChain, []any{someID}},
 		{"find", func() (any, error) { return c.FindRequests(ctx, filter) }, []proto.Request{listed}, []any{filter}},
 		{"log", func() (any, error) { return c.JobLog(ctx, someID) }, []proto.JobLog{someEntry()}, []any{someID}},
-		{"last log", func() (any, error) { return c.LastJobLog(ctx, someID, "a~b") }, someEntry(), []any{someID, "a~b"}},
-		{"start", func() (any, error) { return nil, c.StartRequest(ctx, someID) }, nil, []any{"start", someID}},
 		{"stop", func() (any, error) { return nil, c.StopRequest(ctx, someID) }, nil, []any{"stop", someID}},
 		{"drain", func() (any, error) { return nil, c.Drain(ctx, "a/b c", true) }, nil, []any{"a/b c", true}},
-		{"version", func() (any, error) { return c.Version(ctx) }, "v9", nil},
-		{"ready", func() (any, error) { return nil, c.Ready(ctx) }, nil, []any(nil)},
 	} {
 		got, err := tc.do()
 		if err != nil {
@@ -102,9 +99,6 @@ func TestReportsArrive(t *testing.T) {
 	m := &fakeManager{}
 	c := dial(t, Config{Secret: "s3"}, m)
 	ctx := t.Context()
-	const epoch = 1<<64 - 1
-	finish := proto.Finish{RequestID: someID, State: proto.StateFail, FinishedAt: created, FinishedJobs: 2}
-	progress := proto.Progress{RequestID: someID, FinishedJobs: 2}
 	chain := forCaller(someRequest()).JobChain
 	chain.Secrets = []string{"tiger"} // a runner's chain keeps them
 	sjc := &proto.SuspendedJobChain{RequestID: someID, JobChain: chain, TotalJobTries: map[string]uint{"a": 2}, Entries: 2}
@@ -114,12 +108,8 @@ func TestReportsArrive(t *testing.T) {
 		do   func() error
 		args []any
 	}{
-		"finish":   {func() error { return c.Finish(ctx, epoch, finish) }, []any{uint64(epoch), finish}},
-		"progress": {func() error { return c.Progress(ctx, epoch, progress) }, []any{uint64(epoch), progress}},
-		"log":      {func() error { return c.AddLog(ctx, epoch, someEntry()) }, []any{uint64(epoch), someEntry()}},
-		"suspend":  {func() error { return c.Suspend(ctx, epoch, sjc) }, []any{uint64(epoch), sjc}},
-		"report":   {func() error { _, err := c.Report(ctx, report); return err }, []any{report}},
-		"beat":     {func() error { _, err := c.Heartbeat(ctx, beat); return err }, []any{beat}},
+		"report": {func() error { _, err := c.Report(ctx, report); return err }, []any{report}},
+		"beat":   {func() error { _, err := c.Heartbeat(ctx, beat); return err }, []any{beat}},
 	} {
 		if err := tc.do(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -135,6 +125,53 @@ func TestReportsArrive(t *testing.T) {
 	lease, err := c.Heartbeat(ctx, beat)
 	if err != nil || lease.Lease != proto.Duration(time.Minute) || !lease.Drain {
 		t.Errorf("heartbeat: %+v, %v", lease, err)
+	}
+}
+
+// TestCallsOfOtherClientsArrive goes through the calls of the v1 API that the client
+// of this module does not make.
+func TestCallsOfOtherClientsArrive(t *testing.T) {
+	t.Parallel()
+	const epoch = uint64(1<<64 - 1)
+	of := "/api/v1/requests/" + someID
+	finish := proto.Finish{RequestID: someID, State: proto.StateFail, FinishedAt: created, FinishedJobs: 2}
+	progress := proto.Progress{RequestID: someID, FinishedJobs: 2}
+	chain := forCaller(someRequest()).JobChain
+	chain.Secrets = []string{"tiger"}
+	sjc := &proto.SuspendedJobChain{RequestID: someID, JobChain: chain, TotalJobTries: map[string]uint{"a": 2}, Entries: 2}
+	for name, tc := range map[string]struct {
+		method, path string
+		body         any
+		args         []any // that the manager got
+	}{
+		"chain":    {"GET", of + "/job-chain", nil, []any{someID}},
+		"last log": {"GET", of + "/log/a~b", nil, []any{someID, "a~b"}},
+		"start":    {"PUT", of + "/start", nil, []any{"start", someID}},
+		"ready":    {"GET", "/readyz", nil, nil},
+		"finish":   {"PUT", of + "/finish", finish, []any{epoch, finish}},
+		"progress": {"PUT", of + "/progress", progress, []any{epoch, progress}},
+		"log":      {"POST", of + "/log", someEntry(), []any{epoch, someEntry()}},
+		"suspend":  {"PUT", of + "/suspend", sjc, []any{epoch, sjc}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			body := ""
+			if tc.body != nil {
+				b, err := json.Marshal(tc.body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body = string(b)
+			}
+			m := &fakeManager{}
+			w := call(t, Config{}, m, tc.method, tc.path, body, fmt.Sprintf("Treadle-Epoch: %d", epoch))
+			if w.Code != 200 && w.Code != 201 {
+				t.Errorf("answered %d: %s", w.Code, w.Body)
+			}
+			if diff := cmp.Diff(tc.args, m.last()); diff != "" {
+				t.Errorf("the manager got (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

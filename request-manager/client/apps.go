@@ -138,13 +138,6 @@ func (c *Client) Instances(ctx context.Context, f proto.InstanceFilter) ([]proto
 	return found, err
 }
 
-// HostInstances returns what a host was given.
-func (c *Client) HostInstances(ctx context.Context, host string) ([]proto.HostInstance, error) {
-	var found []proto.HostInstance
-	err := c.get(ctx, "/api/v1/hosts/"+url.PathEscape(host)+"/instances", nil, &found)
-	return found, err
-}
-
 // Members returns the Request Managers that run instances.
 func (c *Client) Members(ctx context.Context) ([]proto.Member, error) {
 	var members []proto.Member

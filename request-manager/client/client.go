@@ -48,9 +48,6 @@ func New(cfg Config) *Client {
 // Close closes connections that no call uses.
 func (c *Client) Close() { c.http.Close() }
 
-// URL returns the base URL of the Request Manager.
-func (c *Client) URL() string { return c.url }
-
 // get reads a path into out.
 func (c *Client) get(ctx context.Context, path string, query url.Values, out any) error {
 	return c.http.Do(ctx, httpclient.Call{Method: "GET", Base: c.url, Path: path, Query: query, Out: out, Repeat: true})
@@ -59,21 +56,6 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, out any
 // requestPath returns the path of a request, and of what is below it.
 func requestPath(id string, below string) string {
 	return "/api/v1/requests/" + url.PathEscape(id) + below
-}
-
-// Version returns the version of the Request Manager.
-func (c *Client) Version(ctx context.Context) (string, error) {
-	var v struct {
-		Version string `json:"version"`
-	}
-	err := c.get(ctx, "/version", nil, &v)
-	return v.Version, err
-}
-
-// Ready returns nil if the Request Manager can do its work, and CodeUnavailable
-// with the reason if it cannot now. It asks once.
-func (c *Client) Ready(ctx context.Context) error {
-	return c.http.Do(ctx, httpclient.Call{Method: "GET", Base: c.url, Path: "/readyz"})
 }
 
 // Runners returns the registered runners.

@@ -43,9 +43,7 @@ func TestOnlyHarmlessCallsAreRepeated(t *testing.T) {
 			_, err := c.Heartbeat(ctx, proto.Runner{})
 			return err
 		}, false},
-		"finish": {func(ctx context.Context, c *Client) error {
-			return c.Finish(ctx, 1, proto.Finish{RequestID: someID})
-		}, false},
+		"drain": {func(ctx context.Context, c *Client) error { return c.Drain(ctx, "r1", true) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

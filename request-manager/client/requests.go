@@ -29,21 +29,6 @@ func (c *Client) GetRequest(ctx context.Context, id string) (proto.Request, erro
 	return r, err
 }
 
-// JobChain returns the job chain of a request with the states of now.
-func (c *Client) JobChain(ctx context.Context, id string) (*proto.JobChain, error) {
-	var jc proto.JobChain
-	if err := c.get(ctx, requestPath(id, "/job-chain"), nil, &jc); err != nil {
-		return nil, err
-	}
-	return &jc, nil
-}
-
-// StartRequest asks to start a request that is PENDING. A Request Manager does
-// that by itself; the call exists for clients of the v1 API.
-func (c *Client) StartRequest(ctx context.Context, id string) error {
-	return c.http.Do(ctx, httpclient.Call{Method: "PUT", Base: c.url, Path: requestPath(id, "/start")})
-}
-
 // StopRequest asks to stop a request. It ends STOPPED, soon but not at once.
 func (c *Client) StopRequest(ctx context.Context, id string) error {
 	return c.http.Do(ctx, httpclient.Call{Method: "PUT", Base: c.url, Path: requestPath(id, "/stop")})
@@ -91,13 +76,6 @@ func (c *Client) JobLog(ctx context.Context, id string) ([]proto.JobLog, error) 
 	var entries []proto.JobLog
 	err := c.get(ctx, requestPath(id, "/log"), nil, &entries)
 	return entries, err
-}
-
-// LastJobLog returns the entry of the last try of a job that ended.
-func (c *Client) LastJobLog(ctx context.Context, id, jobID string) (proto.JobLog, error) {
-	var e proto.JobLog
-	err := c.get(ctx, requestPath(id, "/log/"+url.PathEscape(jobID)), nil, &e)
-	return e, err
 }
 
 // Running returns what runs now, of one request or, for "", of all. It is ordered
