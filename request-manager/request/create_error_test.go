@@ -2,6 +2,7 @@ package request
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,8 +17,9 @@ func TestUnansweredCreationNamesTheKey(t *testing.T) {
 	const hint = "; try again with the same Idempotency-Key: the request may have been created"
 	for _, err := range []error{store.ErrUnavailable, context.DeadlineExceeded, store.ErrDiskFull} {
 		err = fmt.Errorf("create: %w", err)
-		want := strings.TrimSuffix(storeError(err, "").(*proto.Error).Message, "; try again") + hint
-		got := createError(err).(*proto.Error)
+		plain, _ := errors.AsType[*proto.Error](storeError(err, ""))
+		got, _ := errors.AsType[*proto.Error](createError(err))
+		want := strings.TrimSuffix(plain.Message, "; try again") + hint
 		if got.Message != want || got.Code != proto.CodeUnavailable || got.RetryAfter == 0 {
 			t.Errorf("%v: %+v, want the message %q", err, got, want)
 		}
