@@ -83,6 +83,9 @@ func (t *Table) Flush() error {
 		for i, h := range t.header {
 			header[i] = cell{full: h}
 		}
+		if l.below >= 0 && t.isBlank(l.below) {
+			l.below = -1
+		}
 		if err := l.print(t.out.Stdout, header); err != nil {
 			return err
 		}
@@ -132,7 +135,7 @@ func (t *Table) fit(width int) layout {
 		if t.try(&l) {
 			return l
 		}
-		if last := n - 1; len(t.header) > 0 && n > 1 && t.isText(last) {
+		if last := n - 1; len(t.header) > 0 && n > 1 && t.isText(last) && !slices.Contains(t.optional, t.header[last]) {
 			below := l
 			below.below = last
 			below.columns = slices.DeleteFunc(slices.Clone(l.columns), func(i int) bool { return i == last })
@@ -226,6 +229,11 @@ func (t *Table) isText(column int) bool {
 	return slices.ContainsFunc(t.rows, func(row []cell) bool { return column < len(row) && !row[column].isTime })
 }
 
+// isBlank reports whether no cell of the column has a value.
+func (t *Table) isBlank(column int) bool {
+	return !slices.ContainsFunc(t.rows, func(row []cell) bool { return column < len(row) && row[column].full != Dash && row[column].full != "" })
+}
+
 // print prints one row, over as many lines as its cells need.
 func (l *layout) print(w io.Writer, row []cell) error {
 	cells := make([][]string, len(l.columns))
@@ -249,7 +257,7 @@ func (l *layout) print(w io.Writer, row []cell) error {
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
-	if l.below >= 0 && l.below < len(row) && row[l.below].full != Dash {
+	if l.below >= 0 && l.below < len(row) && row[l.below].full != Dash && row[l.below].full != "" {
 		for _, line := range wrap(row[l.below].full, l.width-indent) {
 			b.WriteString(strings.Repeat(" ", indent) + line + "\n")
 		}

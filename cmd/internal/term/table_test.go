@@ -50,6 +50,16 @@ func TestATableGetsNarrowerStepByStep(t *testing.T) {
 	}
 }
 
+func TestAColumnWithoutValuesIsNotPutBelow(t *testing.T) {
+	t.Parallel()
+	if stdout, _ := narrow(30, Dash); stdout != "NAME     RUN  DUE     REASON\ncounter  12   1h ago  -\n" {
+		t.Errorf("it fits:\n%s", stdout)
+	}
+	if stdout, _ := narrow(22, Dash); stdout != "NAME     RUN  DUE\ncounter  12   1h ago\n" {
+		t.Errorf("it does not fit:\n%s", stdout)
+	}
+}
+
 // However narrow a table is, no word is lost or cut, and it fits if its words do.
 func TestNoWordOfATableIsCut(t *testing.T) {
 	t.Parallel()
