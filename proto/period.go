@@ -165,6 +165,13 @@ const (
 	AppStolen     = "stolen"      // an instance was taken over from a member that was not seen for too long
 )
 
+// Reasons of instances that are QUEUED: of a paused app, and of one that was due before
+// the app was resumed.
+const (
+	ReasonPaused    = "the app is paused"
+	ReasonWasPaused = "the app was paused"
+)
+
 // Member is a Request Manager that runs instances, and how it stands.
 type Member struct {
 	Node

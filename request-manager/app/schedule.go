@@ -11,6 +11,7 @@ import (
 	"github.com/treadle-run/treadle/request-manager/request"
 	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/engine"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 // newEngine makes the schedule engine, whose instances are requests of the manager.
@@ -35,7 +36,7 @@ func newEngine(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, man
 // NextTimes returns the next n times of an app after now, and remarks on unusual ones,
 // without a Request Manager.
 func NextTimes(app proto.App, now time.Time, n int) ([]proto.NextTime, error) {
-	return engine.Preview(app, now, n)
+	return plan.Preview(app, now, n)
 }
 
 // checkApp returns the check of apps that come over the API: what lint holds those of

@@ -27,8 +27,8 @@ const (
 // Reasons of instances that are QUEUED: of a paused app, and of one that was due before
 // the app was resumed.
 const (
-	ReasonPaused    = "the app is paused"
-	ReasonWasPaused = "the app was paused"
+	ReasonPaused    = proto.ReasonPaused
+	ReasonWasPaused = proto.ReasonWasPaused
 )
 
 var (

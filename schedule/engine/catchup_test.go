@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 // Periods that were missed run one after the other; those that become due meanwhile are
@@ -27,7 +28,7 @@ func TestMissedAllRunWithOverlapSkip(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(w *world) {
 				e := w.engine("m1")
-				w.put(e, minutely(func(a *proto.App) { a.Missed, a.MissedCap = missedAll, tc.most }))
+				w.put(e, minutely(func(a *proto.App) { a.Missed, a.MissedCap = plan.MissedAll, tc.most }))
 				stop := w.run(e)
 				at(2*time.Minute + 30*time.Second)
 				stop()

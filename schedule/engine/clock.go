@@ -8,27 +8,29 @@ import (
 // clock knows the database's time without asking for it each time. It may be late by
 // the way of an answer, never early, as long as the database's clock is not set.
 type clock struct {
+	tolerance time.Duration
+
 	mu       sync.Mutex
 	database time.Time
-	at       time.Time // when that was heard, by our monotonic clock
+	at       time.Time // when that came, by our monotonic clock
 
 	// Since the first of the answers that fit together: when it was asked for, when it
 	// came, and the time that it gave. Zero if the last answer does not fit.
 	asked, came, first time.Time
 }
 
-// set is told the database's time, by an answer to a question that was sent at sent.
+// set takes the database's time from an answer to a question that was sent at sent.
 // What the answers may differ by from a steady clock is the tolerance and the time
 // that they were on their way, which is at most the tolerance too.
-func (c *clock) set(database, sent, received time.Time, tolerance time.Duration) {
+func (c *clock) set(database, sent, received time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.database, c.at = database, received
 	passed := database.Sub(c.first)
 	switch {
-	case received.Sub(sent) > tolerance:
+	case received.Sub(sent) > c.tolerance:
 		c.asked, c.came, c.first = time.Time{}, time.Time{}, time.Time{}
-	case c.asked.IsZero(), passed > received.Sub(c.asked)+tolerance, passed < sent.Sub(c.came)-tolerance:
+	case c.asked.IsZero(), passed > received.Sub(c.asked)+c.tolerance, passed < sent.Sub(c.came)-c.tolerance:
 		c.asked, c.came, c.first = sent, received, database
 	}
 }

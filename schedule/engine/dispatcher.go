@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/treadle-run/treadle/internal/wait"
@@ -13,10 +14,13 @@ import (
 // Dispatcher has workers look at instances when their time comes: a bounded number
 // of workers, each instance by one at a time.
 type Dispatcher struct {
-	e      *Engine
-	runner *Runner
-	wake   chan struct{}
-	slots  chan struct{} // one for each worker
+	executor   *Executor
+	fetchNow   chan<- struct{}
+	backlog    *atomic.Int64 // how many instances are known, for the metrics
+	maxWaiting int
+
+	wake  chan struct{}
+	slots chan struct{} // one for each worker
 
 	mu      sync.Mutex
 	known   map[instanceKey]*item // waiting, or worked on
@@ -42,10 +46,10 @@ type item struct {
 	place    int // in the heap; -1 when it is not there
 }
 
-func newDispatcher(e *Engine) *Dispatcher {
+func newDispatcher(executor *Executor, fetchNow chan<- struct{}, backlog *atomic.Int64, workers, maxWaiting int) *Dispatcher {
 	return &Dispatcher{
-		e: e, runner: newRunner(e), wake: make(chan struct{}, 1),
-		slots: make(chan struct{}, e.cfg.Workers), known: map[instanceKey]*item{}, busy: map[string][]*item{},
+		executor: executor, fetchNow: fetchNow, backlog: backlog, maxWaiting: maxWaiting, wake: make(chan struct{}, 1),
+		slots: make(chan struct{}, workers), known: map[instanceKey]*item{}, busy: map[string][]*item{},
 	}
 }
 
@@ -65,7 +69,7 @@ func (d *Dispatcher) add(it *item) bool {
 	case old != nil && old.place >= 0 && old.failures == 0:
 		old.in, old.at = it.in, it.at
 		heap.Fix(&d.waiting, old.place)
-	case old != nil || len(d.known) >= d.e.cfg.MaxWaiting:
+	case old != nil || len(d.known) >= d.maxWaiting:
 		d.mu.Unlock()
 		return false
 	default:
@@ -79,18 +83,18 @@ func (d *Dispatcher) add(it *item) bool {
 
 func (d *Dispatcher) push(it *item) {
 	heap.Push(&d.waiting, it)
-	d.e.backlog.Store(int64(len(d.known)))
+	d.backlog.Store(int64(len(d.known)))
 }
 
 // load returns how many instances are known, and for how many more there is room.
 func (d *Dispatcher) load() (known, room int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.known), d.e.cfg.MaxWaiting - len(d.known)
+	return len(d.known), d.maxWaiting - len(d.known)
 }
 
 // batch is how many instances are read at a time beside those that are known.
-func (d *Dispatcher) batch() int { return max(d.e.cfg.MaxWaiting/2, 1) }
+func (d *Dispatcher) batch() int { return max(d.maxWaiting/2, 1) }
 
 func (d *Dispatcher) knows(in proto.Instance) bool {
 	d.mu.Lock()
@@ -111,7 +115,7 @@ func (d *Dispatcher) run(ctx context.Context) {
 	var workers sync.WaitGroup
 	defer func() {
 		workers.Wait()
-		d.e.backlog.Store(0)
+		d.backlog.Store(0)
 	}()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -159,15 +163,15 @@ func (d *Dispatcher) take(now time.Time) (*item, time.Duration) {
 	return nil, time.Minute
 }
 
-// work has the runner take one step with an instance.
+// work has the executor take one step with an instance.
 func (d *Dispatcher) work(ctx context.Context, it *item) {
 	var err error
 	if it.failures == 0 {
-		err = d.runner.Run(ctx, it.in)
+		err = d.executor.Run(ctx, it.in)
 	} else {
-		err = d.runner.runAgain(ctx, it.in)
+		err = d.executor.runAgain(ctx, it.in)
 	}
-	d.runner.trouble.saw(ctx, err)
+	d.executor.trouble.record(ctx, err)
 	if err == nil || ctx.Err() != nil {
 		d.done(it)
 		return
@@ -186,14 +190,14 @@ func (d *Dispatcher) done(it *item) {
 	d.mu.Lock()
 	delete(d.known, keyOf(it.in))
 	d.release(it.in.App)
-	d.e.backlog.Store(int64(len(d.known)))
+	d.backlog.Store(int64(len(d.known)))
 	again := d.more && len(d.known) <= d.batch()
 	if again {
 		d.more = false
 	}
 	d.mu.Unlock()
 	if again {
-		wait.Nudge(d.e.fetchWake)
+		wait.Nudge(d.fetchNow)
 	}
 }
 

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/ledger"
 )
 
 // fetchGap is the least time between two looks for what is due.
@@ -15,15 +17,22 @@ const fetchGap = 50 * time.Millisecond
 // of its own shards it reads a moment before they are due, so that they start in
 // time.
 type Fetcher struct {
-	e          *Engine
+	store      *store.Store
+	apps       *ledger.Apps
+	clock      *clock
+	members    *members
 	dispatcher *Dispatcher
+	log        *slog.Logger
+	wake       <-chan struct{}
+	poll       time.Duration
+	staleAfter time.Duration
 
-	othersAt, settledAt time.Time // when these were looked at last
+	othersAt, endedAt time.Time // when these were looked at last
 }
 
 func (f *Fetcher) run(ctx context.Context) {
-	t := &trouble{log: f.e.log, msg: "looking for instances that are due"}
-	every(ctx, f.e.cfg.Poll, f.e.fetchWake, t, func(ctx context.Context) error {
+	t := &trouble{log: f.log, msg: "looking for instances that are due"}
+	every(ctx, f.poll, f.wake, t, func(ctx context.Context) error {
 		if err := f.Fetch(ctx); err != nil {
 			return err
 		}
@@ -37,13 +46,13 @@ func (f *Fetcher) Fetch(ctx context.Context) error {
 		return err
 	}
 	now := time.Now()
-	if now.Sub(f.settledAt) >= 2*f.e.cfg.Poll {
-		if err := f.fetchSettled(ctx); err != nil {
+	if now.Sub(f.endedAt) >= 2*f.poll {
+		if err := f.fetchEnded(ctx); err != nil {
 			return err
 		}
-		f.settledAt = now
+		f.endedAt = now
 	}
-	if now.Sub(f.othersAt) >= f.e.cfg.StaleAfter/5 {
+	if now.Sub(f.othersAt) >= f.staleAfter/5 {
 		if err := f.fetchOthers(ctx); err != nil {
 			return err
 		}
@@ -54,30 +63,30 @@ func (f *Fetcher) Fetch(ctx context.Context) error {
 
 // fetchOwn reads what is due soon in the shards of this member.
 func (f *Fetcher) fetchOwn(ctx context.Context) error {
-	_, buckets := f.e.member.mine()
+	_, buckets := f.members.mine()
 	known, room := f.dispatcher.load()
 	if len(buckets) == 0 || room < f.dispatcher.batch() {
 		return nil // it asks again when there is room
 	}
 	limit := known + f.dispatcher.batch() // those that are known may come first
 	sent := time.Now()
-	due, now, err := f.e.store.DueInstances(ctx, buckets, f.e.cfg.Poll, limit)
+	due, now, err := f.store.DueInstances(ctx, buckets, f.poll, limit)
 	if err != nil {
 		return err
 	}
-	f.e.clock.set(now, sent, time.Now(), f.e.member.tolerance())
+	f.clock.set(now, sent, time.Now())
 	f.dispatcher.wantMore(len(due) == limit)
 	return f.dispatchAll(ctx, due)
 }
 
 // fetchOthers reads what nobody looked at for too long, in any shard, and what
-// members have that are not heard of any more.
+// dead members left.
 func (f *Fetcher) fetchOthers(ctx context.Context) error {
 	_, room := f.dispatcher.load()
 	if room < f.dispatcher.batch() {
 		return nil
 	}
-	overdue, err := f.e.store.OverdueInstances(ctx, f.e.cfg.StaleAfter, f.dispatcher.batch())
+	overdue, err := f.store.OverdueInstances(ctx, f.staleAfter, f.dispatcher.batch())
 	if err != nil {
 		return err
 	}
@@ -85,10 +94,10 @@ func (f *Fetcher) fetchOthers(ctx context.Context) error {
 		return err
 	}
 	// The age of a heartbeat says something only if the clock was not set meanwhile.
-	if !f.e.clock.steady(f.e.cfg.StaleAfter) {
+	if !f.clock.steady(f.staleAfter) {
 		return nil
 	}
-	stale, err := f.e.store.StaleInstances(ctx, f.e.cfg.StaleAfter, f.dispatcher.batch())
+	stale, err := f.store.StaleInstances(ctx, f.staleAfter, f.dispatcher.batch())
 	if err != nil {
 		return err
 	}
@@ -99,18 +108,18 @@ func (f *Fetcher) fetchOthers(ctx context.Context) error {
 	return nil
 }
 
-// fetchSettled reads instances whose request has ended, and that nobody told.
-func (f *Fetcher) fetchSettled(ctx context.Context) error {
+// fetchEnded reads instances whose request has ended, and that nobody told.
+func (f *Fetcher) fetchEnded(ctx context.Context) error {
 	_, room := f.dispatcher.load()
 	if room < f.dispatcher.batch() {
 		return nil
 	}
-	settled, err := f.e.store.SettledInstances(ctx, f.dispatcher.batch())
+	ended, err := f.store.SettledInstances(ctx, f.dispatcher.batch())
 	if err != nil {
 		return err
 	}
 	now := time.Now()
-	for _, in := range settled {
+	for _, in := range ended {
 		f.dispatcher.Dispatch(in, now)
 	}
 	return nil
@@ -125,11 +134,11 @@ func (f *Fetcher) dispatchAll(ctx context.Context, due []store.DueInstance) erro
 			names = append(names, d.App)
 		}
 	}
-	if err := f.e.jobs.load(ctx, names); err != nil {
+	if err := f.apps.Load(ctx, names); err != nil {
 		return err
 	}
 	for _, d := range due {
-		f.dispatcher.Dispatch(d.Instance, f.e.clock.local(d.FetchAt))
+		f.dispatcher.Dispatch(d.Instance, f.clock.local(d.FetchAt))
 	}
 	return nil
 }

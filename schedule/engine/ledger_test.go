@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 // ledgerOf returns the lines of the ledger of an app: when, state, reason.
@@ -141,7 +142,7 @@ func TestWhatIsDueSaysWhyItDoesNotRun(t *testing.T) {
 		blocked string // why the newest period of `down` is blocked
 	}{
 		"queued behind one that runs": {
-			change:  func(a *proto.App) { a.Overlap = overlapQueue },
+			change:  func(a *proto.App) { a.Overlap = plan.OverlapQueue },
 			prepare: func(w *world, _ *Engine) { w.do("a", lasts(hours(5))) },
 			at:      3.5,
 			want: []string{
@@ -153,7 +154,7 @@ func TestWhatIsDueSaysWhyItDoesNotRun(t *testing.T) {
 			blocked: "waits for 2000-01-01-0100-a (RUNNING: not yet)",
 		},
 		"skipped as soon as another one ends": {
-			change:  func(a *proto.App) { a.Overlap = overlapSkip },
+			change:  func(a *proto.App) { a.Overlap = plan.OverlapSkip },
 			prepare: func(w *world, _ *Engine) { w.do("a", lasts(hours(5))) },
 			at:      2.5,
 			want: []string{
@@ -164,7 +165,7 @@ func TestWhatIsDueSaysWhyItDoesNotRun(t *testing.T) {
 			blocked: "waits for 2000-01-01-0100-a (RUNNING: not yet), and is skipped when that ends",
 		},
 		"queued behind a backfill": {
-			change: func(a *proto.App) { a.Overlap = overlapQueue },
+			change: func(a *proto.App) { a.Overlap = plan.OverlapQueue },
 			prepare: func(w *world, e *Engine) {
 				w.do("a", lasts(hours(5)))
 				w.runPeriods(e, "a", proto.RunPeriods{Period: "1999-12-31T00:00:00Z"})
@@ -179,7 +180,7 @@ func TestWhatIsDueSaysWhyItDoesNotRun(t *testing.T) {
 			blocked: "waits for 2000-01-01-0100-a (QUEUED: waits for 1999-12-31-0000-a (RUNNING: not yet))",
 		},
 		"behind an undo that fails": {
-			change: func(a *proto.App) { a.Overlap, a.Undo = overlapQueue, "y" },
+			change: func(a *proto.App) { a.Overlap, a.Undo = plan.OverlapQueue, "y" },
 			prepare: func(w *world, _ *Engine) {
 				w.do("a", fails)
 				w.undoes("a", func(proto.Instance) (Outcome, error) { return Outcome{Done: true, Reason: "stuck"}, nil })
@@ -271,7 +272,7 @@ func TestSkippedPeriodsSayHowToRunThem(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		apps := specs(
-			proto.App{Name: "a", Request: "x", Every: proto.Duration(time.Hour), Missed: missedNone},
+			proto.App{Name: "a", Request: "x", Every: proto.Duration(time.Hour), Missed: plan.MissedNone},
 			proto.App{Name: "down", Request: "x", Depends: map[string]string{"a": "hourly"}},
 			proto.App{Name: "other", Request: "x", Depends: map[string]string{"a": "daily"}},
 		)
@@ -371,7 +372,7 @@ func TestLedgerShowsWhatWasSkippedBefore(t *testing.T) {
 		t.Run(cron, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(w *world) {
-				app := proto.App{Name: "a", Request: "x", Every: proto.Duration(time.Hour), Missed: missedNone}
+				app := proto.App{Name: "a", Request: "x", Every: proto.Duration(time.Hour), Missed: plan.MissedNone}
 				e := w.engine("m1")
 				stop := w.run(e)
 				w.put(e, app)

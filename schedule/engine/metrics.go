@@ -15,7 +15,7 @@ type metrics struct {
 	late         prometheus.Counter
 	skipped      prometheus.Counter
 	undoFailures prometheus.Counter
-	stolen       prometheus.Counter
+	takenOver    prometheus.Counter
 	lost         prometheus.Counter
 	members      prometheus.Gauge
 	shards       prometheus.Gauge
@@ -41,8 +41,8 @@ func newMetrics(r prometheus.Registerer, backlog func() int) *metrics {
 		late:         counter("treadle_periods_late_total", "Periods that were not done by the deadline of their app."),
 		skipped:      counter("treadle_periods_skipped_total", "Periods that did not run: missed, or while an earlier one ran."),
 		undoFailures: counter("treadle_instance_undo_failures_total", "Tries to undo a failed instance that failed."),
-		stolen:       counter("treadle_instances_stolen_total", "Instances taken over from members that were not heard of."),
-		lost:         counter("treadle_schedule_lease_lost_total", "Times that this member could not tell that it lives, and gave up what it had."),
+		takenOver:    counter("treadle_instances_stolen_total", "Instances taken over from members that were not seen for too long."),
+		lost:         counter("treadle_schedule_lease_lost_total", "Times that this member could not renew its lease and dropped its instances."),
 		members:      gauge("treadle_schedule_members", "Members that run the schedule engine, as this one sees it."),
 		shards:       gauge("treadle_schedule_shards", "Shards that are this member's."),
 	}

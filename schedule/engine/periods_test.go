@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 // A chain of apps: the hours of `up` give those of `mid`, whose day gives `top`.
@@ -37,7 +38,7 @@ func TestPeriods(t *testing.T) {
 			return ok(in), nil
 		})
 		apps := specs(
-			proto.App{Name: "up", Request: "x", Every: proto.Duration(time.Hour), Missed: missedNone},
+			proto.App{Name: "up", Request: "x", Every: proto.Duration(time.Hour), Missed: plan.MissedNone},
 			proto.App{Name: "down", Request: "x", Depends: map[string]string{"up": "hourly"}},
 		)
 		e := w.engine("m1", apps)
@@ -142,25 +143,4 @@ func TestRunPeriods(t *testing.T) {
 		w.wantSound("up")
 		w.wantSound("down")
 	})
-}
-
-func TestPreview(t *testing.T) {
-	t.Parallel()
-	list, err := Preview(proto.App{Name: "nightly", Request: "backup", Cron: "30 2 * * *", Timezone: "America/New_York"},
-		time.Date(2026, 3, 7, 0, 0, 0, 0, time.UTC), 3)
-	must(t, err)
-	var starts []string
-	for i, n := range list {
-		starts = append(starts, n.Start.Format(time.RFC3339))
-		if (n.Why != "") != (i == 1) {
-			t.Errorf("%s: %q", n.Name, n.Why)
-		}
-	}
-	// On March 8 there is no 02:30.
-	want := []string{"2026-03-07T07:30:00Z", "2026-03-08T07:00:00Z", "2026-03-09T06:30:00Z"}
-	if !slices.Equal(starts, want) {
-		t.Errorf("next times are %v, want %v", starts, want)
-	}
-	_, err = Preview(proto.App{Name: "never", Request: "x", Cron: "0 0 31 2 *"}, epoch, 3)
-	errorCode(t, err, proto.CodeInvalid)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 func minutely(change func(a *proto.App)) proto.App {
@@ -28,12 +29,12 @@ func TestThousandMissedMinutes(t *testing.T) {
 		oldest  string // of these
 		skipped uint64
 	}{
-		{"none", minutely(func(a *proto.App) { a.Missed = missedNone }), 0, "", 1000},
+		{"none", minutely(func(a *proto.App) { a.Missed = plan.MissedNone }), 0, "", 1000},
 		{"last", minutely(nil), 1, "2000-01-01-1642-tick", 999},
-		{"all", minutely(func(a *proto.App) { a.Missed, a.Overlap = missedAll, overlapQueue }), 100, "2000-01-01-1503-tick", 900},
-		{"all, capped", minutely(func(a *proto.App) { a.Missed, a.MissedCap, a.Overlap = missedAll, 7, overlapQueue }), 7, "2000-01-01-1636-tick", 993},
-		{"all, overlap allowed", minutely(func(a *proto.App) { a.Missed, a.Overlap = missedAll, overlapAllow }), 100, "2000-01-01-1503-tick", 900},
-		{"all, overlap skipped", minutely(func(a *proto.App) { a.Missed = missedAll }), 100, "2000-01-01-1503-tick", 900},
+		{"all", minutely(func(a *proto.App) { a.Missed, a.Overlap = plan.MissedAll, plan.OverlapQueue }), 100, "2000-01-01-1503-tick", 900},
+		{"all, capped", minutely(func(a *proto.App) { a.Missed, a.MissedCap, a.Overlap = plan.MissedAll, 7, plan.OverlapQueue }), 7, "2000-01-01-1636-tick", 993},
+		{"all, overlap allowed", minutely(func(a *proto.App) { a.Missed, a.Overlap = plan.MissedAll, plan.OverlapAllow }), 100, "2000-01-01-1503-tick", 900},
+		{"all, overlap skipped", minutely(func(a *proto.App) { a.Missed = plan.MissedAll }), 100, "2000-01-01-1503-tick", 900},
 		{"a calendar period", proto.App{Name: "tick", Request: "tick", Starts: "minutely"}, 100, "2000-01-01-1503-tick", 900},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -51,7 +52,7 @@ func TestThousandMissedMinutes(t *testing.T) {
 				stop = w.run(w.engine("m2"))
 				after(20 * time.Second)
 				ran := w.ran("tick")[2:]
-				if tc.app.Missed == missedNone {
+				if tc.app.Missed == plan.MissedNone {
 					// The newest one is only half a minute late: it is not missed.
 					ran = slices.DeleteFunc(ran, func(name string) bool { return name == "2000-01-01-1642-tick" })
 					tc.skipped--
@@ -59,7 +60,7 @@ func TestThousandMissedMinutes(t *testing.T) {
 				if len(ran) != tc.runs || tc.runs > 0 && ran[0] != tc.oldest {
 					w.t.Errorf("%d missed periods ran (%.3q), want %d from %s on", len(ran), ran, tc.runs, tc.oldest)
 				}
-				if !slices.IsSorted(ran) && tc.app.Overlap != overlapAllow {
+				if !slices.IsSorted(ran) && tc.app.Overlap != plan.OverlapAllow {
 					w.t.Errorf("they ran out of order: %q", ran)
 				}
 				if n := w.skippedOf("tick"); n != tc.skipped {
@@ -84,7 +85,7 @@ func TestMissedNoneSkipsOneThatIsOverdue(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		e := w.engine("m1")
-		w.put(e, proto.App{Name: "nightly", Request: "x", Cron: "0 2 * * *", Missed: missedNone})
+		w.put(e, proto.App{Name: "nightly", Request: "x", Cron: "0 2 * * *", Missed: plan.MissedNone})
 		at(hours(2.1)) // nobody looks at 02:00
 		w.run(e)
 		after(time.Minute)
@@ -105,9 +106,9 @@ func TestOverlap(t *testing.T) {
 		skipped uint64
 		atOnce  int
 	}{
-		{overlapSkip, []string{"0001", "0004", "0007"}, 4, 1},
-		{overlapQueue, []string{"0001", "0002", "0003", "0004"}, 0, 1},
-		{overlapAllow, []string{"0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008"}, 0, 2},
+		{plan.OverlapSkip, []string{"0001", "0004", "0007"}, 4, 1},
+		{plan.OverlapQueue, []string{"0001", "0002", "0003", "0004"}, 0, 1},
+		{plan.OverlapAllow, []string{"0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008"}, 0, 2},
 	} {
 		t.Run(tc.overlap, func(t *testing.T) {
 			t.Parallel()

@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/treadle-run/treadle/internal/wait"
+	"github.com/treadle-run/treadle/request-manager/store"
 )
 
 const (
@@ -13,17 +15,24 @@ const (
 	keepNodes = 24 * time.Hour
 )
 
-// purge forgets instances and events that are old, and members that are long gone.
-func (e *Engine) purge(ctx context.Context) {
-	t := &trouble{log: e.log, msg: "forgetting old instances"}
+// purger is the role that deletes what is old.
+type purger struct {
+	store *store.Store
+	log   *slog.Logger
+	keep  time.Duration
+}
+
+// run deletes instances and events that are old, and members that are long gone.
+func (p *purger) run(ctx context.Context) {
+	t := &trouble{log: p.log, msg: "deleting old instances"}
 	every(ctx, purgeEvery, nil, t, func(ctx context.Context) error {
-		for _, forget := range []func() (int, error){
-			func() (int, error) { return e.store.PurgeArchive(ctx, e.cfg.Keep) },
-			func() (int, error) { return e.store.PurgeEvents(ctx, e.cfg.Keep) },
-			func() (int, error) { return e.store.PurgeNodes(ctx, keepNodes) },
+		for _, del := range []func() (int, error){
+			func() (int, error) { return p.store.PurgeArchive(ctx, p.keep) },
+			func() (int, error) { return p.store.PurgeEvents(ctx, p.keep) },
+			func() (int, error) { return p.store.PurgeNodes(ctx, keepNodes) },
 		} {
 			for {
-				n, err := forget()
+				n, err := del()
 				if err != nil {
 					return err
 				}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -10,8 +11,9 @@ import (
 
 	"github.com/treadle-run/treadle/calendar"
 	"github.com/treadle-run/treadle/internal/wait"
-	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/ledger"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 // signal is a period of an app that may be complete now.
@@ -22,12 +24,24 @@ const (
 	signalWorkers = 8
 )
 
-// settleSignals makes the instances of apps that depend on others. Every member looks
-// at every signal: the store lets one of them make the instance.
-func (e *Engine) settleSignals(ctx context.Context) {
-	t := &trouble{log: e.log, msg: "making instances of apps that depend on others"}
-	every(ctx, 2*e.cfg.Poll, e.signalWake, t, func(ctx context.Context) error {
-		list, err := e.store.Signals(ctx, maxSignals)
+// dependents is the role that makes the instances of apps that depend on others. Every
+// member looks at every signal: the store lets one of them make the instance.
+type dependents struct {
+	store    *store.Store
+	apps     *ledger.Apps
+	upstream *ledger.Upstream
+	extras   *extras
+	log      *slog.Logger
+	wake     chan struct{}
+	fetchNow chan<- struct{}
+	poll     time.Duration
+}
+
+// run looks at signals until ctx ends.
+func (d *dependents) run(ctx context.Context) {
+	t := &trouble{log: d.log, msg: "making instances of apps that depend on others"}
+	every(ctx, 2*d.poll, d.wake, t, func(ctx context.Context) error {
+		list, err := d.store.Signals(ctx, maxSignals)
 		if err != nil {
 			return err
 		}
@@ -36,7 +50,7 @@ func (e *Engine) settleSignals(ctx context.Context) {
 		for _, ofApp := range byApp(list) {
 			g.Go(func() error {
 				for _, s := range ofApp {
-					if err := e.settle(ctx, s); err != nil {
+					if err := d.resolve(ctx, s); err != nil {
 						return err
 					}
 				}
@@ -47,7 +61,7 @@ func (e *Engine) settleSignals(ctx context.Context) {
 			return err
 		}
 		if len(list) == maxSignals {
-			wait.Nudge(e.signalWake)
+			wait.Nudge(d.wake)
 		}
 		return nil
 	})
@@ -66,64 +80,37 @@ func byApp(list []signal) map[string][]signal {
 	return out
 }
 
-// settle looks whether the period of a signal is complete, and makes its instance if
+// resolve looks whether the period of a signal is complete, and makes its instance if
 // so. If not, the signal has done its work: the next success gives another one.
-func (e *Engine) settle(ctx context.Context, s signal) error {
-	fresh, err := e.jobs.fresh(ctx, s.App)
+func (d *dependents) resolve(ctx context.Context, s signal) error {
+	fresh, err := d.apps.Fresh(ctx, s.App)
 	if err != nil {
 		return err
 	}
 	var n *store.NewInstance
-	if j := fresh[s.App]; j != nil && !j.recurring() {
+	if app := fresh[s.App]; app != nil && !app.Recurring() {
 		// The grid may have changed since: then the signal is of no period any more.
-		if o, ok := j.cal.AtOrBefore(s.PeriodStart); ok && o.Start.Equal(s.PeriodStart) {
-			if n, err = e.dependent(ctx, j, o); err != nil {
+		if o, ok := app.Calendar.AtOrBefore(s.PeriodStart); ok && o.Start.Equal(s.PeriodStart) {
+			if n, err = d.instance(ctx, app, o); err != nil {
 				return err
 			}
 		}
 	}
-	made, err := e.store.SettleSignal(ctx, s, n)
+	made, err := d.store.SettleSignal(ctx, s, n)
 	if errors.Is(err, store.ErrNotUpdated) || errors.Is(err, store.ErrNotFound) {
 		return nil // another member was faster, or the app was removed meanwhile
 	}
 	if made {
-		wait.Nudge(e.fetchWake)
+		wait.Nudge(d.fetchNow)
 	}
 	return err
 }
 
-// dependent returns the instance of a period if all that it needs is done, else nil.
-func (e *Engine) dependent(ctx context.Context, j *Job, o calendar.Occurrence) (*store.NewInstance, error) {
-	ok, err := e.complete(ctx, j, o)
+// instance returns the instance of a period if all that it needs is done, else nil.
+func (d *dependents) instance(ctx context.Context, app *plan.App, o calendar.Occurrence) (*store.NewInstance, error) {
+	ok, err := d.upstream.Complete(ctx, app, o)
 	if err != nil || !ok {
 		return nil, err
 	}
-	return e.extra(ctx, j, o)
-}
-
-// extra returns an instance that is not a recurring one, due now.
-func (e *Engine) extra(ctx context.Context, j *Job, o calendar.Occurrence) (*store.NewInstance, error) {
-	n := j.instance(o)
-	n.Recurring = false
-	now := e.clock.now()
-	n.Due = now
-	if j.recurring() {
-		return n, nil
-	}
-	var err error
-	if n.Conf, err = e.conf(ctx, j, o); err != nil {
-		return nil, err
-	}
-	n.Due = now.Add(j.due(o.Start).Sub(o.Start)) // the jitter
-	if delay := time.Duration(j.App.FailureDelay); delay > 0 {
-		last, err := e.store.LastInstance(ctx, j.App.Name)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-		case err != nil:
-			return nil, err
-		case last.State == proto.InstanceFailed && last.FinishedAt != nil && last.FinishedAt.Add(delay).After(n.Due):
-			n.FetchAt, n.Reason = last.FinishedAt.Add(delay), reasonDelay
-		}
-	}
-	return n, nil
+	return d.extras.make(ctx, app, o)
 }

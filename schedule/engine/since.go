@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/ledger"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 // alignSince sets from when on periods are expected of apps that depend on others: not
 // before the first period in which an upstream app has something to do. Else that
 // period would never be done, and what depends on it in turn would wait for ever.
-func (e *Engine) alignSince(ctx context.Context, puts []store.AppPut) error {
-	a := aligner{puts: map[string]*store.AppPut{}, there: map[string]*Job{}, done: map[string]bool{}}
+func alignSince(ctx context.Context, apps *ledger.Apps, puts []store.AppPut) error {
+	a := aligner{puts: map[string]*store.AppPut{}, there: map[string]*plan.App{}, done: map[string]bool{}}
 	names := map[string]bool{}
 	for i := range puts {
 		a.puts[puts[i].App.Name] = &puts[i]
@@ -24,11 +26,11 @@ func (e *Engine) alignSince(ctx context.Context, puts []store.AppPut) error {
 	all := slices.Sorted(maps.Keys(names))
 	for len(all) > 0 {
 		n := min(page, len(all))
-		jobs, err := e.jobs.fresh(ctx, all[:n]...)
+		found, err := apps.Fresh(ctx, all[:n]...)
 		if err != nil {
 			return err
 		}
-		maps.Copy(a.there, jobs)
+		maps.Copy(a.there, found)
 		all = all[n:]
 	}
 	for i := range puts {
@@ -42,7 +44,7 @@ func (e *Engine) alignSince(ctx context.Context, puts []store.AppPut) error {
 // aligner has the apps that are stored together, and those that are there.
 type aligner struct {
 	puts  map[string]*store.AppPut
-	there map[string]*Job
+	there map[string]*plan.App
 	done  map[string]bool // or under way
 }
 
@@ -52,7 +54,7 @@ func (a *aligner) align(name string) error {
 		return nil
 	}
 	a.done[name] = true
-	job, err := compile(store.AppRow{App: p.App})
+	app, err := plan.Compile(p.App, time.Time{}, 0)
 	if err != nil {
 		return err
 	}
@@ -66,9 +68,9 @@ func (a *aligner) align(name string) error {
 			first = at
 		}
 	}
-	if o, ok := job.cal.AtOrBefore(first); ok && !first.IsZero() && o.Start.After(p.Since) {
+	if o, ok := app.Calendar.AtOrBefore(first); ok && !first.IsZero() && o.Start.After(p.Since) {
 		p.Since = o.Start
-		p.DeadlineStart, p.DeadlineAt = job.deadline(o.Start, o.End)
+		p.DeadlineStart, p.DeadlineAt = app.DeadlineOf(o.Start, o.End)
 	}
 	return nil
 }
@@ -76,8 +78,8 @@ func (a *aligner) align(name string) error {
 // firstOf returns the first occurrence that is expected of an app.
 func (a *aligner) firstOf(name string) (time.Time, bool, error) {
 	put := a.puts[name]
-	if up := a.there[name]; up != nil && (put == nil || store.SameTimes(up.App, put.App)) {
-		o, ok := up.cal.Next(up.Since.Add(-time.Nanosecond))
+	if up := a.there[name]; up != nil && (put == nil || store.SameTimes(up.Def, put.App)) {
+		o, ok := up.Calendar.Next(up.Since.Add(-time.Nanosecond))
 		return o.Start, ok, nil
 	}
 	if err := a.align(name); err != nil || put == nil {

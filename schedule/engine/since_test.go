@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 func (w *world) sinceOf(app string) time.Duration {
@@ -37,7 +38,7 @@ func TestSinceMovesWithTheTimes(t *testing.T) {
 		{"depends", changed(func(a *proto.App) { a.Every, a.Depends = 0, map[string]string{"up": "6h"} }), hours(0)},
 		{"args", changed(func(a *proto.App) { a.Args = proto.Values{"a": "b"} }), hours(1)},
 		{"policies", changed(func(a *proto.App) {
-			a.Overlap, a.Missed, a.Timeout = overlapQueue, missedNone, proto.Seconds(time.Minute)
+			a.Overlap, a.Missed, a.Timeout = plan.OverlapQueue, plan.MissedNone, proto.Seconds(time.Minute)
 		}), hours(1)},
 		{"a host", changed(func(a *proto.App) { a.Host = "h" }), hours(1)},
 	} {
@@ -79,7 +80,7 @@ func TestDependentOfChangedTimes(t *testing.T) {
 		w.run(e)
 		w.do("up", lasts(70*time.Minute)) // what runs at the change ends between the grids
 		at(hours(5.3))
-		w.put(e, proto.App{Name: "up", Request: "x", Cron: "40 */3 * * *", Overlap: overlapQueue})
+		w.put(e, proto.App{Name: "up", Request: "x", Cron: "40 */3 * * *", Overlap: plan.OverlapQueue})
 		w.do("up", func(in proto.Instance) (Outcome, error) { return ok(in), nil })
 		at(hours(22))
 		w.wantRan("day", "2000-01-01-0000")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 func (w *world) skipReasons(app string) (out []string) {
@@ -38,10 +39,10 @@ func TestCalendarGoesBeforeBackfill(t *testing.T) {
 		regular []string // ran by 04:30
 		skips   []string
 	}{
-		{overlapSkip, 20 * time.Minute, []string{"0100", "0200", "0300", "0400"}, nil},
-		{overlapQueue, 20 * time.Minute, []string{"0100", "0200", "0300", "0400"}, nil},
-		{overlapQueue, 50 * time.Minute, []string{"0100", "0200", "0300", "0400"}, nil},
-		{overlapSkip, 130 * time.Minute, []string{"0100", "0400"}, []string{"overlap: a backfill ran", "overlap: a backfill ran"}},
+		{plan.OverlapSkip, 20 * time.Minute, []string{"0100", "0200", "0300", "0400"}, nil},
+		{plan.OverlapQueue, 20 * time.Minute, []string{"0100", "0200", "0300", "0400"}, nil},
+		{plan.OverlapQueue, 50 * time.Minute, []string{"0100", "0200", "0300", "0400"}, nil},
+		{plan.OverlapSkip, 130 * time.Minute, []string{"0100", "0400"}, []string{"overlap: a backfill ran", "overlap: a backfill ran"}},
 	} {
 		t.Run(tc.overlap+" "+tc.takes.String(), func(t *testing.T) {
 			t.Parallel()
@@ -91,11 +92,11 @@ func TestSkipsSayWhatHeldTheInstance(t *testing.T) {
 			"missed: waits for h"},
 		{"paused", proto.App{}, func(w *world, e *Engine) { must(w.t, e.PauseApp(w.t.Context(), "tick", true)) },
 			func(w *world, e *Engine) { must(w.t, e.PauseApp(w.t.Context(), "tick", false)) }, "missed: the app was paused"},
-		{"paused, and missed ones do not run", proto.App{Missed: missedNone},
+		{"paused, and missed ones do not run", proto.App{Missed: plan.MissedNone},
 			func(w *world, e *Engine) { must(w.t, e.PauseApp(w.t.Context(), "tick", true)) },
 			func(w *world, e *Engine) { must(w.t, e.PauseApp(w.t.Context(), "tick", false)) }, "missed: the app was paused"},
 		{"failed", proto.App{FailureDelay: proto.Seconds(3 * time.Hour)}, func(w *world, _ *Engine) { w.do("tick", fails) },
-			func(w *world, _ *Engine) { w.do("tick", nil) }, "missed: " + reasonDelay},
+			func(w *world, _ *Engine) { w.do("tick", nil) }, "missed: " + plan.ReasonDelay},
 		{"undo failed", proto.App{}, func(w *world, _ *Engine) {
 			w.do("tick", fails)
 			w.mu.Lock()

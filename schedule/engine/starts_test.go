@@ -5,9 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/treadle-run/treadle/calendar"
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
 )
 
 func dependent(name, period string, on ...string) proto.App {
@@ -55,21 +53,20 @@ func TestPeriodsWithNothingToWaitFor(t *testing.T) {
 					return
 				}
 				between := tc.apps[len(tc.apps)-2].Name
-				row, err := w.store.App(w.t.Context(), between)
-				must(w.t, err)
-				job, err := compile(row)
-				must(w.t, err)
-				start, err := time.Parse(time.DateOnly, tc.nothing)
-				must(w.t, err)
-				o, _ := job.cal.AtOrBefore(start)
-				why, err := e.nothingToWaitFor(w.t.Context(), job, o)
-				must(w.t, err)
-				if !strings.HasPrefix(why, "nothing to wait for: no start of ") {
-					w.t.Errorf("of %s: %q", tc.nothing, why)
+				why := func(day string) string {
+					t.Helper()
+					start, err := time.Parse(time.DateOnly, day)
+					must(w.t, err)
+					next, err := e.NextTimes(w.t.Context(), between, start, 1)
+					must(w.t, err)
+					return next[0].Why
 				}
-				workday, _ := job.cal.AtOrBefore(time.Date(2000, 1, 10, 0, 0, 0, 0, time.UTC))
-				if why, err := e.nothingToWaitFor(w.t.Context(), job, workday); err != nil || why != "" {
-					w.t.Errorf("of a Monday: %q, %v", why, err)
+				const nothing = "nothing to wait for: no start of "
+				if got := why(tc.nothing); !strings.HasPrefix(got, nothing) {
+					w.t.Errorf("of %s: %q", tc.nothing, got)
+				}
+				if got := why("2000-01-10"); strings.HasPrefix(got, nothing) {
+					w.t.Errorf("of a Monday: %q", got)
 				}
 			})
 		})
@@ -101,48 +98,4 @@ func TestExtraPeriodDoesNotStandForAnother(t *testing.T) {
 		after(time.Hour)
 		w.wantRan("week", "2000-01-03-0000")
 	})
-}
-
-// A year of hours above it, two apps up, is counted in a moment.
-func TestStartsOfAYear(t *testing.T) {
-	t.Parallel()
-	jobs := map[string]*Job{}
-	for _, a := range []proto.App{{Name: "work", Request: "x", Cron: "30 6-20 * * 1-5", Timezone: "Europe/Berlin"},
-		dependent("hour", "hourly", "work"), dependent("again", "hourly", "hour"), dependent("year", "yearly", "again")} {
-		job, err := compile(store.AppRow{App: a})
-		must(t, err)
-		jobs[a.Name] = job
-	}
-	s := &starts{jobs: jobs}
-	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	begun := time.Now()
-	n := s.count(jobs["again"], from, from.AddDate(1, 0, 0))
-	if want := 261 * 15; n != want { // weekdays of 2026
-		t.Errorf("%d hours, want %d", n, want)
-	}
-	if took := time.Since(begun); took > 5*time.Second {
-		t.Errorf("it took %s", took)
-	}
-	o := calendar.Occurrence{Start: from, End: from.Add(time.Hour)}
-	if why := s.nothingIn(jobs["again"], o); why == "" {
-		t.Error("at midnight there is something to wait for")
-	}
-}
-
-// A circle is refused wherever apps are put. One that is stored all the same, such as
-// by an earlier version, stops no member.
-func TestStartsEndInACircle(t *testing.T) {
-	t.Parallel()
-	a, b := dependent("a", "daily", "b", "c"), dependent("b", "daily", "a", "c")
-	a.Timezone = "America/New_York"
-	jobs := map[string]*Job{}
-	for _, app := range []proto.App{a, b, {Name: "c", Request: "x", Starts: "hourly"}} {
-		job, err := compile(store.AppRow{App: app})
-		must(t, err)
-		jobs[app.Name] = job
-	}
-	s := &starts{jobs: jobs}
-	if n := s.count(jobs["a"], epoch, epoch.AddDate(0, 0, 7)); n != 7 {
-		t.Errorf("%d days, want 7", n)
-	}
 }

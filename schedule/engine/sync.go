@@ -3,22 +3,38 @@ package engine
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/ledger"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 // page is how many apps are read at a time.
 const page = 500
 
-// syncUntilDone does Sync until it succeeds.
-func (e *Engine) syncUntilDone(ctx context.Context) {
-	t := &trouble{log: e.log, msg: "storing the apps of the specs"}
+// SpecApps is the role that stores the apps of the specs.
+type SpecApps struct {
+	store     *store.Store
+	apps      *ledger.Apps
+	ledger    *ledger.Ledger
+	log       *slog.Logger
+	fetchNow  chan<- struct{}
+	signalNow chan<- struct{}
+	declared  []proto.App
+}
+
+// run does Sync until it succeeds.
+func (s *SpecApps) run(ctx context.Context) {
+	t := &trouble{log: s.log, msg: "storing the apps of the specs"}
 	for failures := 1; ctx.Err() == nil; failures++ {
-		err := e.Sync(ctx)
-		t.saw(ctx, err)
+		err := s.Sync(ctx)
+		t.record(ctx, err)
 		if err == nil || wait.For(ctx, backoff(failures, time.Second, 15*time.Second)) != nil {
 			return
 		}
@@ -27,50 +43,50 @@ func (e *Engine) syncUntilDone(ctx context.Context) {
 
 // Sync puts the apps of the specs into the database, and removes those that were
 // there and are not in the specs any more. Run does it until it succeeds.
-func (e *Engine) Sync(ctx context.Context) error {
-	now, err := e.store.Now(ctx)
+func (s *SpecApps) Sync(ctx context.Context) error {
+	now, err := s.store.Now(ctx)
 	if err != nil {
 		return err
 	}
-	declared := make(map[string]bool, len(e.cfg.SpecApps))
-	puts := make([]store.AppPut, 0, len(e.cfg.SpecApps))
-	for _, app := range e.cfg.SpecApps {
+	declared := make(map[string]bool, len(s.declared))
+	puts := make([]store.AppPut, 0, len(s.declared))
+	for _, app := range s.declared {
 		declared[app.Name] = true
-		p, err := e.scheduler.put(app, proto.AppFromSpecs, now)
+		p, err := newPut(app, proto.AppFromSpecs, now)
 		if err != nil {
-			e.log.Error("an app of the specs is left out", "app", app.Name, "error", err)
+			s.log.Error("an app of the specs is left out", "app", app.Name, "error", err)
 			continue
 		}
 		puts = append(puts, p)
 	}
-	if err := e.alignSince(ctx, puts); err != nil {
+	if err := alignSince(ctx, s.apps, puts); err != nil {
 		return err
 	}
-	changed, err := e.putAll(ctx, puts)
+	changed, err := s.putAll(ctx, puts)
 	if err != nil {
 		return err
 	}
-	removed, err := e.removeUndeclared(ctx, declared)
+	removed, err := s.removeUndeclared(ctx, declared)
 	if err != nil {
 		return err
 	}
 	if changed+removed > 0 {
-		e.log.Info("apps of the specs stored", "declared", len(declared), "changed", changed, "removed", removed)
-		wait.Nudge(e.fetchWake)
+		s.log.Info("apps of the specs stored", "declared", len(declared), "changed", changed, "removed", removed)
+		wait.Nudge(s.fetchNow)
 	}
-	if err := e.signalCurrent(ctx, puts, now); err != nil {
+	if err := s.signalCurrent(ctx, puts, now); err != nil {
 		return err
 	}
-	return e.warnOfProblems(ctx)
+	return s.warnOfProblems(ctx)
 }
 
-func (e *Engine) putAll(ctx context.Context, puts []store.AppPut) (changed int, err error) {
+func (s *SpecApps) putAll(ctx context.Context, puts []store.AppPut) (changed int, err error) {
 	for len(puts) > 0 {
 		batch := puts[:min(page, len(puts))]
 		puts = puts[len(batch):]
-		n, err := e.store.PutApps(ctx, batch)
+		n, err := s.store.PutApps(ctx, batch)
 		if errors.Is(err, store.ErrSource) {
-			n, err = e.putEach(ctx, batch)
+			n, err = s.putEach(ctx, batch)
 		}
 		if err != nil {
 			return changed, err
@@ -81,9 +97,9 @@ func (e *Engine) putAll(ctx context.Context, puts []store.AppPut) (changed int, 
 }
 
 // putEach stores those apps that are not declared over the API.
-func (e *Engine) putEach(ctx context.Context, puts []store.AppPut) (changed int, err error) {
+func (s *SpecApps) putEach(ctx context.Context, puts []store.AppPut) (changed int, err error) {
 	for _, p := range puts {
-		did, err := e.store.PutApp(ctx, p)
+		did, err := s.store.PutApp(ctx, p)
 		if errors.Is(err, store.ErrSource) {
 			continue // it is among the problems that are said below
 		}
@@ -97,10 +113,10 @@ func (e *Engine) putEach(ctx context.Context, puts []store.AppPut) (changed int,
 	return changed, nil
 }
 
-func (e *Engine) removeUndeclared(ctx context.Context, declared map[string]bool) (removed int, err error) {
+func (s *SpecApps) removeUndeclared(ctx context.Context, declared map[string]bool) (removed int, err error) {
 	after := ""
 	for {
-		rows, err := e.store.AppsAfter(ctx, after, page)
+		rows, err := s.store.AppsAfter(ctx, after, page)
 		if err != nil {
 			return removed, err
 		}
@@ -109,12 +125,12 @@ func (e *Engine) removeUndeclared(ctx context.Context, declared map[string]bool)
 			if row.Source != proto.AppFromSpecs || declared[row.App.Name] {
 				continue
 			}
-			err := e.store.DeleteApp(ctx, row.App.Name, proto.AppFromSpecs, 0)
+			err := s.store.DeleteApp(ctx, row.App.Name, proto.AppFromSpecs, 0)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return removed, err
 			}
-			e.jobs.forget(row.App.Name)
-			e.log.Info("an app is no longer in the specs and was removed", "app", row.App.Name)
+			s.apps.Forget(row.App.Name)
+			s.log.Info("an app is no longer in the specs and was removed", "app", row.App.Name)
 			removed++
 		}
 		if len(rows) < page {
@@ -125,25 +141,25 @@ func (e *Engine) removeUndeclared(ctx context.Context, declared map[string]bool)
 
 // signalCurrent has the periods looked at that have begun, of apps that depend on
 // others: all that they need may be done already.
-func (e *Engine) signalCurrent(ctx context.Context, puts []store.AppPut, now time.Time) error {
-	list, err := begun(puts, now)
+func (s *SpecApps) signalCurrent(ctx context.Context, puts []store.AppPut, now time.Time) error {
+	list, err := startedPeriods(puts, now)
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	if err := e.store.AddSignals(ctx, list); err != nil {
+	if err := s.store.AddSignals(ctx, list); err != nil {
 		return err
 	}
-	wait.Nudge(e.signalWake)
+	wait.Nudge(s.signalNow)
 	return nil
 }
 
-// begun returns the periods that have begun, of apps that depend on others.
-func begun(puts []store.AppPut, now time.Time) (list []signal, err error) {
+// startedPeriods returns the periods that have begun, of apps that depend on others.
+func startedPeriods(puts []store.AppPut, now time.Time) (list []signal, err error) {
 	for _, p := range puts {
 		if len(p.App.Depends) == 0 {
 			continue
 		}
-		cal, err := calendarOf(p.App)
+		cal, err := plan.CalendarOf(p.App)
 		if err != nil {
 			return nil, err
 		}
@@ -152,4 +168,25 @@ func begun(puts []store.AppPut, now time.Time) (list []signal, err error) {
 		}
 	}
 	return list, nil
+}
+
+// warnOfProblems logs what is wrong with apps, after those of the specs were stored.
+func (s *SpecApps) warnOfProblems(ctx context.Context) error {
+	for after := ""; ; {
+		rows, err := s.store.AppsAfter(ctx, after, page)
+		if err != nil {
+			return err
+		}
+		problems, err := s.ledger.Problems(ctx, rows)
+		if err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(problems)) {
+			s.log.Warn("an app has a problem", "app", name, "problem", problems[name])
+		}
+		if len(rows) < page {
+			return nil
+		}
+		after = rows[len(rows)-1].App.Name
+	}
 }

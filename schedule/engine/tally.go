@@ -1,6 +1,8 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+)
 
 // maxTally is how many instances a tally remembers.
 const maxTally = 10_000

@@ -3,52 +3,67 @@ package engine
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/ledger"
 )
 
-// UndoInstance has an undo that keeps failing tried now, or given up: then the instance
+// maxUndos is how many instances of an app are looked at for an undo that fails.
+const maxUndos = 1000
+
+// Undos has undos that keep failing tried now, or abandoned.
+type Undos struct {
+	store    *store.Store
+	apps     *ledger.Apps
+	clock    *clock
+	finisher *finisher
+	log      *slog.Logger
+	fetchNow chan<- struct{}
+}
+
+// UndoInstance has an undo that keeps failing tried now, or abandoned: then the instance
 // is FAILED, and what it left stays. user is who asks.
-func (e *Engine) UndoInstance(ctx context.Context, app string, u proto.UndoInstance, user string) error {
-	if u.Do != proto.UndoRetry && u.Do != proto.UndoGiveUp {
-		return proto.Errorf(proto.CodeInvalid, "do: expected %q or %q, got %q", proto.UndoRetry, proto.UndoGiveUp, u.Do)
+func (u *Undos) UndoInstance(ctx context.Context, app string, req proto.UndoInstance, user string) error {
+	if req.Do != proto.UndoRetry && req.Do != proto.UndoGiveUp {
+		return proto.Errorf(proto.CodeInvalid, "do: expected %q or %q, got %q", proto.UndoRetry, proto.UndoGiveUp, req.Do)
 	}
-	if _, err := e.store.App(ctx, app); err != nil {
-		return storeError(err, app)
+	if _, err := u.store.App(ctx, app); err != nil {
+		return ledger.ForUser(err, app)
 	}
 	for range maxReloads {
-		in, err := e.failingUndo(ctx, app, u.Instance)
+		in, err := u.failingUndo(ctx, app, req.Instance)
 		if err != nil {
 			return err
 		}
-		if u.Do == proto.UndoRetry {
-			err = e.store.RetryUndo(ctx, in.InstanceSpecifier)
+		if req.Do == proto.UndoRetry {
+			err = u.store.RetryUndo(ctx, in.InstanceSpecifier)
 		} else {
-			err = e.giveUpUndo(ctx, in, user)
+			err = u.abandon(ctx, in, user)
 		}
 		if errors.Is(err, store.ErrNotUpdated) {
-			continue // somebody has just begun with it
+			continue // a member has just started it
 		}
 		if err != nil {
-			return storeError(err, app)
+			return ledger.ForUser(err, app)
 		}
-		e.log.Info("undo of an instance", "instance", in.Name, "do", u.Do, "user", user)
-		wait.Nudge(e.fetchWake)
+		u.log.Info("undo of an instance", "instance", in.Name, "do", req.Do, "user", user)
+		wait.Nudge(u.fetchNow)
 		return nil
 	}
-	return storeError(store.ErrNotUpdated, app)
+	return ledger.ForUser(store.ErrNotUpdated, app)
 }
 
 // failingUndo finds an instance whose undo failed and is to be tried again.
-func (e *Engine) failingUndo(ctx context.Context, app, name string) (proto.Instance, error) {
-	list, err := e.store.Instances(ctx, store.InstanceFilter{App: app, Limit: maxList, States: []proto.InstanceState{
+func (u *Undos) failingUndo(ctx context.Context, app, name string) (proto.Instance, error) {
+	list, err := u.store.Instances(ctx, store.InstanceFilter{App: app, Limit: maxUndos, States: []proto.InstanceState{
 		proto.InstanceToUndo, proto.InstanceUndoing}})
 	if err != nil {
-		return proto.Instance{}, storeError(err, app)
+		return proto.Instance{}, ledger.ForUser(err, app)
 	}
 	for _, in := range list {
 		switch {
@@ -64,23 +79,22 @@ func (e *Engine) failingUndo(ctx context.Context, app, name string) (proto.Insta
 	return proto.Instance{}, proto.Errorf(proto.CodeNotFound, "app %s has no instance %q that is being undone", app, name)
 }
 
-func (e *Engine) giveUpUndo(ctx context.Context, in proto.Instance, user string) error {
-	job, err := e.jobs.get(ctx, in.App)
+func (u *Undos) abandon(ctx context.Context, in proto.Instance, user string) error {
+	app, err := u.apps.Get(ctx, in.App)
 	if err != nil {
 		return err
 	}
 	// The next instance is made by the database's clock, also by an engine that does not run.
 	sent := time.Now()
-	now, err := e.store.Now(ctx)
+	now, err := u.store.Now(ctx)
 	if err != nil {
 		return err
 	}
-	e.clock.set(now, sent, time.Now(), e.member.tolerance())
+	u.clock.set(now, sent, time.Now())
 	said := "; its undo was given up by " + user
 	reason := in.Reason
-	if most := maxReason - len(said); len(reason) > most {
-		reason = strings.ToValidUTF8(reason[:most], "")
+	if limit := maxReason - len(said); len(reason) > limit {
+		reason = strings.ToValidUTF8(reason[:limit], "")
 	}
-	w := &work{r: newRunner(e), job: job, in: in}
-	return w.finish(ctx, proto.InstanceFailed, reason+said, Outcome{})
+	return u.finisher.finish(ctx, app, in, proto.InstanceFailed, reason+said, nil)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 // An undo that keeps failing: a user has it tried at once, or gives it up, and then the
@@ -25,7 +26,7 @@ func TestUndoThatKeepsFailing(t *testing.T) {
 			return Outcome{Done: true, Reason: "still in use"}, nil
 		}
 		e := w.engine("m1")
-		w.put(e, proto.App{Name: "tick", Request: "x", Undo: "unx", Overlap: overlapQueue, Every: proto.Duration(time.Hour)})
+		w.put(e, proto.App{Name: "tick", Request: "x", Undo: "unx", Overlap: plan.OverlapQueue, Every: proto.Duration(time.Hour)})
 		w.run(e)
 		ctx := w.t.Context()
 		undo := func(app, instance, do string) error {

@@ -37,15 +37,15 @@ func newUnknown(log *slog.Logger) *unknown {
 
 // leaveToOthers leaves an instance alone whose work is not known here. When it is
 // overdue for so long that every member has looked at it, it is held, so that it says
-// why it waits, and the same begins anew. It never fails for that.
-func (r *Runner) leaveToOthers(ctx context.Context, in proto.Instance, what string) error {
-	age := r.unknown.age(in, what)
+// why it waits, and it starts over. It never fails for that.
+func (x *Executor) leaveToOthers(ctx context.Context, in proto.Instance, what string) error {
+	age := x.unknown.age(in, what)
 	// Others take what is overdue by StaleAfter.
-	if in.State != proto.InstanceQueued || age < 2*r.e.cfg.StaleAfter {
+	if in.State != proto.InstanceQueued || age < 2*x.staleAfter {
 		return errDropped
 	}
-	r.unknown.forget(in)
-	return r.hold(ctx, in, "no Request Manager that looked knows "+what, readyCheck)
+	x.unknown.forget(in)
+	return x.hold(ctx, in, "no Request Manager that looked knows "+what, readyCheck)
 }
 
 // age is for how long the instance has been left alone, as it is now.

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/treadle-run/treadle/internal/wait"
+	"github.com/treadle-run/treadle/request-manager/store"
 )
 
 const (
@@ -20,8 +22,12 @@ const (
 	wakeGather = 20 * time.Millisecond
 )
 
-// waker brings back instances whose request has ended, or whose host has come.
-type waker struct {
+// Waker brings back instances whose request has ended, or whose host is up.
+type Waker struct {
+	store    *store.Store
+	log      *slog.Logger
+	fetchNow chan<- struct{}
+
 	nudge chan struct{}
 
 	mu    sync.Mutex
@@ -29,14 +35,13 @@ type waker struct {
 	hosts map[string]bool
 }
 
-func newWaker() *waker {
-	return &waker{nudge: make(chan struct{}, 1), hosts: map[string]bool{}}
+func newWaker(s *store.Store, log *slog.Logger, fetchNow chan<- struct{}) *Waker {
+	return &Waker{store: s, log: log, fetchNow: fetchNow, nudge: make(chan struct{}, 1), hosts: map[string]bool{}}
 }
 
 // Ended says that requests ended: instances that wait for them go on. It never
 // blocks; what it cannot keep is found later.
-func (e *Engine) Ended(requestIDs ...string) {
-	w := e.wake
+func (w *Waker) Ended(requestIDs ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range requestIDs {
@@ -47,10 +52,9 @@ func (e *Engine) Ended(requestIDs ...string) {
 	wait.Nudge(w.nudge)
 }
 
-// HostUp says that a Job Runner is there on a host: instances that wait for it go on.
+// HostUp says that a Job Runner is up on a host: instances that wait for it go on.
 // It never blocks.
-func (e *Engine) HostUp(host string) {
-	w := e.wake
+func (w *Waker) HostUp(host string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.hosts) < maxHosts {
@@ -60,48 +64,46 @@ func (e *Engine) HostUp(host string) {
 }
 
 // run wakes instances until ctx ends.
-func (w *waker) run(e *Engine) func(context.Context) {
-	return func(ctx context.Context) {
-		t := &trouble{log: e.log, msg: "waking instances whose request has ended"}
-		every(ctx, wakeRetryWait, w.nudge, t, func(ctx context.Context) error {
-			for !w.empty() {
-				if err := wait.For(ctx, wakeGather); err != nil {
-					return err
-				}
-				ids, hosts := w.take()
-				if err := e.wakeAll(ctx, ids, hosts); err != nil {
-					w.putBack(ids, hosts)
-					return err
-				}
+func (w *Waker) run(ctx context.Context) {
+	t := &trouble{log: w.log, msg: "waking instances whose request has ended"}
+	every(ctx, wakeRetryWait, w.nudge, t, func(ctx context.Context) error {
+		for !w.empty() {
+			if err := wait.For(ctx, wakeGather); err != nil {
+				return err
 			}
-			return nil
-		})
-	}
+			ids, hosts := w.take()
+			if err := w.wakeAll(ctx, ids, hosts); err != nil {
+				w.putBack(ids, hosts)
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-func (e *Engine) wakeAll(ctx context.Context, ids, hosts []string) error {
+func (w *Waker) wakeAll(ctx context.Context, ids, hosts []string) error {
 	if len(ids) > 0 {
-		if _, err := e.store.WakeInstances(ctx, ids); err != nil {
+		if _, err := w.store.WakeInstances(ctx, ids); err != nil {
 			return err
 		}
 	}
 	for _, host := range hosts {
-		if _, err := e.store.WakeHost(ctx, host); err != nil {
+		if _, err := w.store.WakeHost(ctx, host); err != nil {
 			return err
 		}
 	}
 	// Also if it woke none: they may be due by themselves.
-	wait.Nudge(e.fetchWake)
+	wait.Nudge(w.fetchNow)
 	return nil
 }
 
-func (w *waker) empty() bool {
+func (w *Waker) empty() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.ended) == 0 && len(w.hosts) == 0
 }
 
-func (w *waker) take() (ids, hosts []string) {
+func (w *Waker) take() (ids, hosts []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := min(len(w.ended), wakeBatch)
@@ -114,7 +116,7 @@ func (w *waker) take() (ids, hosts []string) {
 	return ids, hosts
 }
 
-func (w *waker) putBack(ids, hosts []string) {
+func (w *Waker) putBack(ids, hosts []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.ended)+len(ids) <= maxEnded {

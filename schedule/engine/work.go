@@ -10,15 +10,16 @@ import (
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 const (
 	// defaultCheck is when an instance is looked at again that does not say when.
 	defaultCheck = 30 * time.Second
 	// An undo that failed is tried again after undoFirst, then after twice that, and so
-	// on up to undoMost.
+	// on up to undoLimit.
 	undoFirst = 5 * time.Second
-	undoMost  = 10 * time.Minute
+	undoLimit = 10 * time.Minute
 	// maxReason bounds what is stored of a reason, in bytes.
 	maxReason = 2000
 )
@@ -26,8 +27,8 @@ const (
 // work is what is done with an instance between its claim and the moment it is given
 // up. What was begun is stored even if the engine ends.
 type work struct {
-	r   *Runner
-	job *Job
+	x   *Executor
+	app *plan.App
 	in  proto.Instance
 }
 
@@ -74,8 +75,8 @@ func (w *work) runOnce(ctx context.Context) (again bool, err error) {
 // hook is the call for an instance that runs: to run it, or to stop it after its
 // timeout.
 func (w *work) hook() func(context.Context, proto.App, proto.Instance) (Outcome, error) {
-	h := w.r.e.cfg.Hook
-	if w.in.TimeoutAt == nil || w.r.e.clock.now().Before(*w.in.TimeoutAt) {
+	h := w.x.hook
+	if w.in.TimeoutAt == nil || w.x.clock.now().Before(*w.in.TimeoutAt) {
 		return h.Run
 	}
 	if s, ok := h.(Stopper); ok {
@@ -95,7 +96,7 @@ func timedOut(app proto.App) string {
 }
 
 func (w *work) undo(ctx context.Context) error {
-	out, err := w.call(ctx, w.r.e.cfg.Hook.Undo)
+	out, err := w.call(ctx, w.x.hook.Undo)
 	failed, _, _ := strings.Cut(w.in.Reason, undoSeparator)
 	switch {
 	case err != nil:
@@ -106,16 +107,16 @@ func (w *work) undo(ctx context.Context) error {
 		return w.finish(ctx, proto.InstanceFailed, failed, out)
 	}
 	tries := w.in.UndoTries + 1
-	w.r.e.metrics.undoFailures.Inc()
+	w.x.metrics.undoFailures.Inc()
 	ctx, cancel := ending(ctx)
 	defer cancel()
-	err = w.r.e.store.AddEvents(ctx, []store.AppEvent{{App: w.in.App, Kind: proto.AppUndoFailed,
+	err = w.x.store.AddEvents(ctx, []store.AppEvent{{App: w.in.App, Kind: proto.AppUndoFailed,
 		PeriodStart: w.in.PeriodStart, PeriodTo: w.in.PeriodStart, Count: 1, Reason: clip(w.in.Name + ": " + out.Reason)}})
 	if err != nil {
 		return err
 	}
-	return w.giveUp(ctx, store.Park{
-		State: proto.InstanceToUndo, UndoTries: tries, CheckAfter: backoff(int(tries), undoFirst, undoMost),
+	return w.release(ctx, store.Park{
+		State: proto.InstanceToUndo, UndoTries: tries, CheckAfter: backoff(int(tries), undoFirst, undoLimit),
 		Reason: clip(fmt.Sprintf("%s%s%d times, last: %s", failed, undoSeparator, tries, out.Reason)),
 	})
 }
@@ -130,23 +131,23 @@ func (w *work) call(ctx context.Context, hook func(context.Context, proto.App, p
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			w.r.e.log.Error("a hook panicked", "instance", w.in.Name, "app", w.in.App, "panic", p, "stack", string(debug.Stack()))
+			w.x.log.Error("a hook panicked", "instance", w.in.Name, "app", w.in.App, "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("a hook panicked: %v", p)
 		}
 	}()
-	return hook(ctx, w.job.App, w.in)
+	return hook(ctx, w.app.Def, w.in)
 }
 
-// park gives the instance up until something wakes it, or its time comes.
+// park releases the instance until something wakes it, or its time comes.
 func (w *work) park(ctx context.Context, out Outcome, reason string) error {
-	w.r.errors.forget(keyOf(w.in))
+	w.x.errors.forget(keyOf(w.in))
 	after := out.CheckAfter
 	if after <= 0 {
 		after = defaultCheck
 	}
 	if w.in.State == proto.InstanceRunning && w.in.TimeoutAt != nil {
 		// At its timeout it is looked at. If that has passed, it is being stopped.
-		if left := w.in.TimeoutAt.Sub(w.r.e.clock.now()); left > 0 {
+		if left := w.in.TimeoutAt.Sub(w.x.clock.now()); left > 0 {
 			after = min(after, left)
 		}
 	}
@@ -156,43 +157,36 @@ func (w *work) park(ctx context.Context, out Outcome, reason string) error {
 	} else {
 		p.RequestID = out.RequestID
 	}
-	return w.giveUp(ctx, p)
+	return w.release(ctx, p)
 }
 
-// giveUp stores that the instance waits.
-func (w *work) giveUp(ctx context.Context, p store.Park) error {
+// release stores that the instance waits; then no member has it.
+func (w *work) release(ctx context.Context, p store.Park) error {
 	ctx, cancel := ending(ctx)
 	defer cancel()
-	_, err := w.r.e.store.ParkInstance(ctx, w.in.InstanceSpecifier, p)
-	w.r.e.lookAfter(p.CheckAfter)
+	_, err := w.x.store.ParkInstance(ctx, w.in.InstanceSpecifier, p)
+	w.x.lookAfter(p.CheckAfter)
 	return err
 }
 
-// lookAfter has the store asked for what is due if that is before it would be.
-func (e *Engine) lookAfter(d time.Duration) {
-	if d < e.cfg.Poll {
-		wait.Nudge(e.fetchWake)
-	}
-}
-
-// parkUnknown gives the instance up since the hook could not tell how it stands.
+// parkUnknown releases the instance since the hook could not tell how it stands.
 func (w *work) parkUnknown(ctx context.Context, cause error) error {
 	p := store.Park{WaitsFor: w.in.WaitsFor, Reason: w.in.Reason}
 	if ctx.Err() == nil {
-		failures := w.r.errors.add(keyOf(w.in))
+		failures := w.x.errors.add(keyOf(w.in))
 		p.CheckAfter = backoff(failures, time.Second, time.Minute)
-		w.r.e.log.Warn("an instance cannot be told", "instance", w.in.Name, "app", w.in.App, "failures", failures, "error", cause)
+		w.x.log.Warn("instance status unknown", "instance", w.in.Name, "app", w.in.App, "failures", failures, "error", cause)
 		if w.in.State == proto.InstanceRunning {
 			p.Reason = clip("not known now: " + proto.Body(cause).Message)
 		}
 	}
-	return w.giveUp(ctx, p)
+	return w.release(ctx, p)
 }
 
 func (w *work) move(ctx context.Context, to proto.InstanceState, reason string) error {
 	ctx, cancel := ending(ctx)
 	defer cancel()
-	in, err := w.r.e.store.MoveInstance(ctx, w.in.InstanceSpecifier, to, reason)
+	in, err := w.x.store.MoveInstance(ctx, w.in.InstanceSpecifier, to, reason)
 	if err != nil {
 		return err
 	}
@@ -214,4 +208,16 @@ func clip(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxReason-3], "") + "..."
+}
+
+func (w *work) finish(ctx context.Context, state proto.InstanceState, reason string, out Outcome) error {
+	w.x.errors.forget(keyOf(w.in))
+	return w.x.finisher.finish(ctx, w.app, w.in, state, reason, out.Result)
+}
+
+// lookAfter has the store asked for what is due if that is before it would be.
+func (x *Executor) lookAfter(d time.Duration) {
+	if d < x.poll {
+		wait.Nudge(x.fetchNow)
+	}
 }

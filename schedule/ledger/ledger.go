@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"context"
@@ -10,31 +10,63 @@ import (
 	"github.com/treadle-run/treadle/calendar"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
 // maxHolders is how many instances of an app are looked at for what holds up others.
 const maxHolders = 1000
 
-// ledgers are those that one answer needs, each opened once. All are of one moment.
-type ledgers struct {
-	e    *Engine
-	now  time.Time
-	open map[string]*ledger
+// Ledger answers what users ask about recurring work. It only reads.
+type Ledger struct {
+	store    *store.Store
+	upstream *Upstream
+	declared map[string]bool // names of the apps of the specs
 }
 
-func (e *Engine) openLedgers(ctx context.Context) (*ledgers, error) {
-	now, err := e.store.Now(ctx)
-	return &ledgers{e: e, now: now, open: map[string]*ledger{}}, err
+// New returns a Ledger. declared has the names of the apps of the specs.
+func New(s *store.Store, upstream *Upstream, declared map[string]bool) *Ledger {
+	return &Ledger{store: s, upstream: upstream, declared: declared}
 }
 
-// ledger is what is known of the periods of an app.
-type ledger struct {
-	e   *Engine
-	job *Job
-	now time.Time
-	ups map[string]*Job
+const (
+	// maxList is how many entries a list has.
+	maxList = 1000
+	// page is how many apps are read at a time.
+	page = 500
+)
+
+func limited(n, def int) int {
+	if n <= 0 {
+		return def
+	}
+	return min(n, maxList)
+}
+
+// appLedgers are those that one answer needs, each opened once. All are of one moment.
+type appLedgers struct {
+	store    *store.Store
+	upstream *Upstream
+	now      time.Time
+	opened   map[string]*appLedger
+}
+
+func (l *Ledger) open(ctx context.Context) (*appLedgers, error) {
+	now, err := l.store.Now(ctx)
+	return &appLedgers{store: l.store, upstream: l.upstream, now: now, opened: map[string]*appLedger{}}, err
+}
+
+// appLedger is what is known of the periods of an app.
+type appLedger struct {
+	store    *store.Store
+	upstream *Upstream
+
+	app          *plan.App
+	paused       bool
+	activeNumber uint64 // of the instance that holds the slot of the app; 0 is none
+	now          time.Time
+	ups          map[string]*plan.App
 	// starts tells which periods are expected, of the app and of all above it.
-	starts *starts
+	starts *plan.Starts
 
 	holders    []store.DueInstance
 	instances  map[int64]proto.Instance // the last run, by start of the period
@@ -45,34 +77,34 @@ type ledger struct {
 }
 
 // of returns the ledger of an app.
-func (all *ledgers) of(ctx context.Context, name string) (*ledger, error) {
-	if l := all.open[name]; l != nil {
+func (all *appLedgers) of(ctx context.Context, name string) (*appLedger, error) {
+	if l := all.opened[name]; l != nil {
 		return l, nil
 	}
-	row, err := all.e.store.App(ctx, name)
+	row, err := all.store.App(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	job, err := compile(row)
+	app, err := Compile(row)
 	if err != nil {
 		return nil, err
 	}
-	l := &ledger{e: all.e, job: job, now: all.now}
-	if l.starts, err = all.e.startsOf(ctx, job); err != nil {
+	l := &appLedger{store: all.store, upstream: all.upstream, app: app, paused: row.Paused, activeNumber: row.ActiveNumber, now: all.now}
+	if l.starts, err = all.upstream.Starts(ctx, app); err != nil {
 		return nil, err
 	}
-	l.ups = make(map[string]*Job, len(job.App.Depends))
-	for up := range job.App.Depends {
-		if l.starts.jobs[up] != nil {
-			l.ups[up] = l.starts.jobs[up]
+	l.ups = make(map[string]*plan.App, len(app.Def.Depends))
+	for up := range app.Def.Depends {
+		if l.starts.Apps[up] != nil {
+			l.ups[up] = l.starts.Apps[up]
 		}
 	}
-	if l.holders, err = all.e.store.Holders(ctx, name, maxHolders); err != nil {
+	if l.holders, err = all.store.Holders(ctx, name, maxHolders); err != nil {
 		return nil, err
 	}
-	dependents, err := all.e.store.Dependents(ctx, name)
+	dependents, err := all.store.Dependents(ctx, name)
 	l.dependents = slices.Sorted(maps.Keys(dependents))
-	all.open[name] = l
+	all.opened[name] = l
 	return l, err
 }
 
@@ -88,10 +120,10 @@ type line struct {
 // lines returns the newest limit periods that start in [since, until), newest first:
 // those that are expected, and of what was before, or by other times than those of
 // now, what there is: instances, and periods that were skipped.
-func (l *ledger) lines(ctx context.Context, since, until time.Time, limit int) ([]line, error) {
+func (l *appLedger) lines(ctx context.Context, since, until time.Time, limit int) ([]line, error) {
 	if until.IsZero() {
 		until = l.now.Add(time.Microsecond)
-		if o, ok := l.job.cal.Next(l.now); ok {
+		if o, ok := l.app.Calendar.Next(l.now); ok {
 			until = o.Start.Add(time.Microsecond)
 		}
 	}
@@ -106,14 +138,14 @@ func (l *ledger) lines(ctx context.Context, since, until time.Time, limit int) (
 	for _, x := range before {
 		byStart[x.Start.UnixMicro()] = x
 	}
-	starts, err := l.e.store.PeriodStarts(ctx, l.job.App.Name, since, until, limit)
+	starts, err := l.store.PeriodStarts(ctx, l.app.Def.Name, since, until, limit)
 	if err != nil {
 		return nil, err
 	}
 	for _, start := range starts {
 		x := line{Occurrence: calendar.Occurrence{Start: start}}
 		if o, ok := l.onGrid(start); ok {
-			x.Occurrence, x.expected = o, !start.Before(l.job.Since)
+			x.Occurrence, x.expected = o, !start.Before(l.app.Since)
 		}
 		byStart[start.UnixMicro()] = x
 	}
@@ -123,13 +155,13 @@ func (l *ledger) lines(ctx context.Context, since, until time.Time, limit int) (
 
 // expected returns the newest limit periods in [since, until) that are expected,
 // newest first.
-func (l *ledger) expected(since, until time.Time, limit int) []calendar.Occurrence {
-	if since.Before(l.job.Since) {
-		since = l.job.Since
+func (l *appLedger) expected(since, until time.Time, limit int) []calendar.Occurrence {
+	if since.Before(l.app.Since) {
+		since = l.app.Since
 	}
 	var list []calendar.Occurrence
-	o, ok := l.job.cal.AtOrBefore(until.Add(-1))
-	for ; ok && len(list) < limit && !o.Start.Before(since); o, ok = l.job.before(o) {
+	o, ok := l.app.Calendar.AtOrBefore(until.Add(-1))
+	for ; ok && len(list) < limit && !o.Start.Before(since); o, ok = l.app.Before(o) {
 		list = append(list, o)
 	}
 	return list
@@ -138,14 +170,14 @@ func (l *ledger) expected(since, until time.Time, limit int) []calendar.Occurren
 // skippedBefore returns the newest limit periods in [since, until) that were skipped
 // and lie before `since` of the app. If its times were others then, periods that were
 // skipped together are one line.
-func (l *ledger) skippedBefore(ctx context.Context, since, until time.Time, limit int) ([]line, error) {
-	if l.job.Since.Before(until) {
-		until = l.job.Since
+func (l *appLedger) skippedBefore(ctx context.Context, since, until time.Time, limit int) ([]line, error) {
+	if l.app.Since.Before(until) {
+		until = l.app.Since
 	}
 	if !since.Before(until) {
 		return nil, nil
 	}
-	events, err := l.e.store.LastSkipped(ctx, l.job.App.Name, since, until, limit)
+	events, err := l.store.LastSkipped(ctx, l.app.Def.Name, since, until, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -161,8 +193,8 @@ func (l *ledger) skippedBefore(ctx context.Context, since, until time.Time, limi
 			}
 			continue
 		}
-		o, ok := l.job.cal.AtOrBefore(ev.PeriodTo)
-		for ; ok && len(out) < limit && !o.Start.Before(ev.PeriodStart) && !o.Start.Before(since); o, ok = l.job.before(o) {
+		o, ok := l.app.Calendar.AtOrBefore(ev.PeriodTo)
+		for ; ok && len(out) < limit && !o.Start.Before(ev.PeriodStart) && !o.Start.Before(since); o, ok = l.app.Before(o) {
 			if o.Start.Before(until) {
 				out = append(out, line{Occurrence: o, gone: ev.Reason})
 			}
@@ -172,21 +204,21 @@ func (l *ledger) skippedBefore(ctx context.Context, since, until time.Time, limi
 }
 
 // fits reports whether the periods of an event are some that the calendar has.
-func (l *ledger) fits(ev store.AppEvent) bool {
+func (l *appLedger) fits(ev store.AppEvent) bool {
 	_, first := l.onGrid(ev.PeriodStart)
 	_, last := l.onGrid(ev.PeriodTo)
-	return first && last && uint64(l.job.cal.Count(ev.PeriodStart, ev.PeriodTo.Add(1), maxCounted)) == min(ev.Count, maxCounted)
+	return first && last && uint64(l.app.Calendar.Count(ev.PeriodStart, ev.PeriodTo.Add(1), plan.MaxCounted)) == min(ev.Count, plan.MaxCounted)
 }
 
 // onGrid returns the occurrence that starts then.
-func (l *ledger) onGrid(start time.Time) (calendar.Occurrence, bool) {
-	o, ok := l.job.cal.AtOrBefore(start)
+func (l *appLedger) onGrid(start time.Time) (calendar.Occurrence, bool) {
+	o, ok := l.app.Calendar.AtOrBefore(start)
 	return o, ok && o.Start.Equal(start)
 }
 
 // read reads what is stored of the periods that start in [from, to).
-func (l *ledger) read(ctx context.Context, from, to time.Time) error {
-	list, err := l.e.store.PeriodInstances(ctx, l.job.App.Name, from, to, maxLooked)
+func (l *appLedger) read(ctx context.Context, from, to time.Time) error {
+	list, err := l.store.PeriodInstances(ctx, l.app.Def.Name, from, to, maxLooked)
 	if err != nil {
 		return err
 	}
@@ -201,14 +233,14 @@ func (l *ledger) read(ctx context.Context, from, to time.Time) error {
 			l.succeeded[start] = true
 		}
 	}
-	l.skipped, err = l.e.store.SkippedIn(ctx, l.job.App.Name, from, to)
+	l.skipped, err = l.store.SkippedIn(ctx, l.app.Def.Name, from, to)
 	return err
 }
 
 // whySkipped returns why a period was skipped, or why there is nothing to do in it;
 // false if neither is so.
-func (l *ledger) whySkipped(x line) (why string, ok bool) {
-	if why = l.starts.nothingIn(l.job, x.Occurrence); x.expected && why != "" {
+func (l *appLedger) whySkipped(x line) (why string, ok bool) {
+	if why = l.starts.NothingIn(l.app, x.Occurrence); x.expected && why != "" {
 		return why, true
 	}
 	if x.gone != "" || !x.expected {

@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"context"
@@ -17,30 +17,30 @@ const maxWaits = 100
 // the periods that start in [since, until), newest first: those that are expected, and
 // all that have an instance or were skipped. A zero until is after the next period; a
 // zero since has no bound.
-func (e *Engine) Periods(ctx context.Context, name string, since, until time.Time, limit int) ([]proto.Period, error) {
-	all, err := e.openLedgers(ctx)
+func (l *Ledger) Periods(ctx context.Context, name string, since, until time.Time, limit int) ([]proto.Period, error) {
+	all, err := l.open(ctx)
 	if err != nil {
-		return nil, storeError(err, name)
+		return nil, ForUser(err, name)
 	}
-	l, err := all.of(ctx, name)
+	book, err := all.of(ctx, name)
 	if err != nil {
-		return nil, storeError(err, name)
+		return nil, ForUser(err, name)
 	}
-	list, err := l.lines(ctx, since, until, limited(limit, 100))
+	list, err := book.lines(ctx, since, until, limited(limit, 100))
 	if err != nil {
-		return nil, storeError(err, name)
+		return nil, ForUser(err, name)
 	}
 	out := make([]proto.Period, 0, len(list))
 	if len(list) == 0 {
 		return out, nil
 	}
-	if err := l.read(ctx, list[len(list)-1].Start, list[0].Start.Add(time.Microsecond)); err != nil {
-		return nil, storeError(err, name)
+	if err := book.read(ctx, list[len(list)-1].Start, list[0].Start.Add(time.Microsecond)); err != nil {
+		return nil, ForUser(err, name)
 	}
 	for _, x := range list {
-		p, err := l.period(ctx, x)
+		p, err := book.period(ctx, x)
 		if err != nil {
-			return nil, storeError(err, name)
+			return nil, ForUser(err, name)
 		}
 		out = append(out, p)
 	}
@@ -48,12 +48,12 @@ func (e *Engine) Periods(ctx context.Context, name string, since, until time.Tim
 }
 
 // period returns one line.
-func (l *ledger) period(ctx context.Context, x line) (p proto.Period, err error) {
-	j := l.job
-	p = proto.Period{App: j.App.Name, Name: j.cal.Name(x.Start, j.App.Name), Start: x.Start, End: x.End, Why: x.Why,
-		Due: j.due(x.Start), State: proto.PeriodExpected}
-	if !j.recurring() {
-		p.Due = j.lastDue(l.ups, x.Occurrence)
+func (l *appLedger) period(ctx context.Context, x line) (p proto.Period, err error) {
+	a := l.app
+	p = proto.Period{App: a.Def.Name, Name: a.Calendar.Name(x.Start, a.Def.Name), Start: x.Start, End: x.End, Why: x.Why,
+		Due: a.DueAt(x.Start), State: proto.PeriodExpected}
+	if !a.Recurring() {
+		p.Due = a.LastDue(l.ups, x.Occurrence)
 	}
 	in, made := l.instances[x.Start.UnixMicro()]
 	why, gone := l.whySkipped(x)
@@ -62,7 +62,7 @@ func (l *ledger) period(ctx context.Context, x line) (p proto.Period, err error)
 		l.fill(&p, x, in)
 	case gone:
 		p.State, p.Reason = proto.PeriodSkipped, why
-	case j.recurring() || x.Start.After(l.now):
+	case a.Recurring() || x.Start.After(l.now):
 		p.Reason = l.whyNot(&p)
 	default:
 		p.State = proto.PeriodWaiting
@@ -75,10 +75,10 @@ func (l *ledger) period(ctx context.Context, x line) (p proto.Period, err error)
 }
 
 // fill adds what the last instance of a period says.
-func (l *ledger) fill(p *proto.Period, x line, in proto.Instance) {
+func (l *appLedger) fill(p *proto.Period, x line, in proto.Instance) {
 	p.State = periodState(in.State)
 	p.Number, p.Run, p.Name, p.End = in.Number, in.Run, in.Name, in.PeriodEnd
-	p.StartedAt, p.FinishedAt, p.RequestID, p.Reason = in.StartedAt, in.FinishedAt, in.RequestID, l.whyStands(in)
+	p.StartedAt, p.FinishedAt, p.RequestID, p.Reason = in.StartedAt, in.FinishedAt, in.RequestID, l.explainState(in)
 	if !x.expected {
 		p.Due = in.Due
 	}
@@ -88,13 +88,13 @@ func (l *ledger) fill(p *proto.Period, x line, in proto.Instance) {
 }
 
 // await says what a period of an app waits for that depends on others.
-func (l *ledger) await(ctx context.Context, p *proto.Period, x line) error {
+func (l *appLedger) await(ctx context.Context, p *proto.Period, x line) error {
 	if l.looked >= maxWaits {
 		p.Reason = "waits for upstream apps"
 		return nil
 	}
 	l.looked++
-	for _, name := range slices.Sorted(maps.Keys(l.job.App.Depends)) {
+	for _, name := range slices.Sorted(maps.Keys(l.app.Def.Depends)) {
 		on, err := l.blockedOn(ctx, name, x.Occurrence)
 		if err != nil {
 			return err
@@ -110,8 +110,8 @@ func (l *ledger) await(ctx context.Context, p *proto.Period, x line) error {
 }
 
 // judge says whether a period is late, and what it blocks.
-func (l *ledger) judge(p *proto.Period, x line) {
-	if deadline := time.Duration(l.job.App.Deadline); deadline > 0 && p.State != proto.PeriodSkipped {
+func (l *appLedger) judge(p *proto.Period, x line) {
+	if deadline := time.Duration(l.app.Def.Deadline); deadline > 0 && p.State != proto.PeriodSkipped {
 		end := l.now
 		if p.State == proto.PeriodSucceeded && p.FinishedAt != nil {
 			end = *p.FinishedAt
@@ -119,7 +119,7 @@ func (l *ledger) judge(p *proto.Period, x line) {
 		p.Late = end.After(p.Due.Add(deadline))
 	}
 	// What lies before `since` is not waited for, nor what has nothing to do.
-	if x.expected && !l.succeeded[p.Start.UnixMicro()] && !p.Start.After(l.now) && l.starts.nothingIn(l.job, x.Occurrence) == "" {
+	if x.expected && !l.succeeded[p.Start.UnixMicro()] && !p.Start.After(l.now) && l.starts.NothingIn(l.app, x.Occurrence) == "" {
 		p.Blocks = l.dependents
 	}
 }

@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"context"
@@ -22,21 +22,21 @@ const (
 
 // Blocked returns the periods that have begun and wait for upstream apps, of each app
 // the newest first, at most limit (1,000 if 0); only those of one app if name is not "".
-func (e *Engine) Blocked(ctx context.Context, name string, limit int) ([]proto.Blocked, error) {
+func (l *Ledger) Blocked(ctx context.Context, name string, limit int) ([]proto.Blocked, error) {
 	limit = limited(limit, maxList)
-	all, err := e.openLedgers(ctx)
+	all, err := l.open(ctx)
 	if err != nil {
-		return nil, storeError(err, name)
+		return nil, ForUser(err, name)
 	}
 	if name != "" {
 		list, err := all.blockedOf(ctx, name, limit)
-		return list, storeError(err, name)
+		return list, ForUser(err, name)
 	}
 	out, after := []proto.Blocked{}, ""
 	for {
-		rows, err := e.store.AppsAfter(ctx, after, page)
+		rows, err := l.store.AppsAfter(ctx, after, page)
 		if err != nil {
-			return nil, storeError(err, "")
+			return nil, ForUser(err, "")
 		}
 		for _, row := range rows {
 			after = row.App.Name
@@ -45,7 +45,7 @@ func (e *Engine) Blocked(ctx context.Context, name string, limit int) ([]proto.B
 			}
 			list, err := all.blockedOf(ctx, row.App.Name, limit-len(out))
 			if err != nil && !errors.Is(err, store.ErrNotFound) { // deleted meanwhile
-				return nil, storeError(err, row.App.Name)
+				return nil, ForUser(err, row.App.Name)
 			}
 			if out = append(out, list...); len(out) >= limit {
 				return out, nil
@@ -57,14 +57,14 @@ func (e *Engine) Blocked(ctx context.Context, name string, limit int) ([]proto.B
 	}
 }
 
-func (all *ledgers) blockedOf(ctx context.Context, name string, limit int) ([]proto.Blocked, error) {
+func (all *appLedgers) blockedOf(ctx context.Context, name string, limit int) ([]proto.Blocked, error) {
 	l, err := all.of(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	out := []proto.Blocked{}
-	list := l.expected(l.job.Since, l.now.Add(1), maxBlockedPeriods)
-	if len(list) == 0 || l.job.recurring() {
+	list := l.expected(l.app.Since, l.now.Add(1), maxBlockedPeriods)
+	if len(list) == 0 || l.app.Recurring() {
 		return out, nil
 	}
 	// As a ledger of an upstream app it is read for other periods.
@@ -73,11 +73,11 @@ func (all *ledgers) blockedOf(ctx context.Context, name string, limit int) ([]pr
 	}
 	made := l.instances
 	for _, o := range list {
-		if _, ok := made[o.Start.UnixMicro()]; ok || l.starts.nothingIn(l.job, o) != "" {
+		if _, ok := made[o.Start.UnixMicro()]; ok || l.starts.NothingIn(l.app, o) != "" {
 			continue
 		}
-		b := proto.Blocked{App: name, Name: l.job.cal.Name(o.Start, name), Start: o.Start, End: o.End}
-		for _, upstream := range slices.Sorted(maps.Keys(l.job.App.Depends)) {
+		b := proto.Blocked{App: name, Name: l.app.Calendar.Name(o.Start, name), Start: o.Start, End: o.End}
+		for _, upstream := range slices.Sorted(maps.Keys(l.app.Def.Depends)) {
 			on, err := l.blockedOn(ctx, upstream, o)
 			if err == nil && on != nil && l.ups[upstream] != nil {
 				err = all.firstMissing(ctx, upstream, o, on)
@@ -100,48 +100,28 @@ func (all *ledgers) blockedOf(ctx context.Context, name string, limit int) ([]pr
 }
 
 // blockedOn says what a period waits for of an upstream app; nil if for nothing.
-func (l *ledger) blockedOn(ctx context.Context, name string, o calendar.Occurrence) (*proto.BlockedOn, error) {
+func (l *appLedger) blockedOn(ctx context.Context, name string, o calendar.Occurrence) (*proto.BlockedOn, error) {
 	up := l.ups[name]
 	if up == nil {
 		return &proto.BlockedOn{App: name, Why: "there is no such app"}, nil
 	}
-	done, needed, err := l.e.doneAll(ctx, l.starts, up, o.Start, o.End)
+	done, needed, err := l.upstream.doneAll(ctx, l.starts, up, o.Start, o.End)
 	if err != nil || done || !needed {
 		return nil, err
 	}
-	on := &proto.BlockedOn{App: name, Expected: l.starts.count(up, o.Start, o.End)}
-	on.Done, err = l.e.succeededOf(ctx, l.starts, up, o.Start, o.End)
+	on := &proto.BlockedOn{App: name, Expected: l.starts.Count(up, o.Start, o.End)}
+	on.Done, err = l.upstream.SucceededOf(ctx, l.starts, up, o.Start, o.End)
 	return on, err
-}
-
-// succeededOf returns how many of the expected periods of a job that start in
-// [from, to) have SUCCEEDED.
-func (e *Engine) succeededOf(ctx context.Context, s *starts, j *Job, from, to time.Time) (int, error) {
-	first, last, ok := s.between(j, from, to)
-	if !ok {
-		return 0, nil
-	}
-	if j.recurring() {
-		return e.store.SucceededCount(ctx, j.App.Name, first.Start, last.Start.Add(time.Microsecond))
-	}
-	list, err := e.store.SucceededStarts(ctx, j.App.Name, first.Start, last.Start.Add(time.Microsecond), maxExpected)
-	n := 0
-	for _, start := range list {
-		if o, ok := s.next(j, start); ok && o.Start.Equal(start) {
-			n++
-		}
-	}
-	return n, err
 }
 
 // firstMissing says which period of an upstream app is missing first for a period, and
 // what the ledger knows of it.
-func (all *ledgers) firstMissing(ctx context.Context, name string, o calendar.Occurrence, on *proto.BlockedOn) error {
+func (all *appLedgers) firstMissing(ctx context.Context, name string, o calendar.Occurrence, on *proto.BlockedOn) error {
 	l, err := all.of(ctx, name)
 	if err != nil {
 		return err
 	}
-	x, _, ok := l.starts.between(l.job, o.Start, o.End)
+	x, _, ok := l.starts.Between(l.app, o.Start, o.End)
 	if !ok {
 		return nil
 	}
@@ -154,7 +134,7 @@ func (all *ledgers) firstMissing(ctx context.Context, name string, o calendar.Oc
 			on.First, on.Why = p.Name, standing(p)
 			return err
 		}
-		x, ok = l.starts.next(l.job, x.Start.Add(time.Nanosecond))
+		x, ok = l.starts.Next(l.app, x.Start.Add(time.Nanosecond))
 	}
 	return nil
 }

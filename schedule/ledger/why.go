@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"fmt"
@@ -6,19 +6,17 @@ import (
 
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/plan"
 )
 
-const (
-	reasonPaused   = "the app is paused"
-	reasonNotTaken = "is due, but no Request Manager has looked at it yet"
-)
+const reasonNotTaken = "is due, but no Request Manager has looked at it yet"
 
 // whyNot says why a period of an app with times of its own has no instance yet; ""
 // if that is not due.
-func (l *ledger) whyNot(p *proto.Period) string {
+func (l *appLedger) whyNot(p *proto.Period) string {
 	switch {
-	case l.job.Paused:
-		return reasonPaused
+	case l.paused:
+		return proto.ReasonPaused
 	case p.Due.After(l.now):
 		return ""
 	}
@@ -32,14 +30,14 @@ func (l *ledger) whyNot(p *proto.Period) string {
 		return reasonNotTaken
 	}
 	why := l.waitsFor(ahead.Instance)
-	if l.job.overlap() == overlapSkip && ahead.StartedAt != nil && p.Due.After(*ahead.StartedAt) {
+	if l.app.Overlap() == plan.OverlapSkip && ahead.StartedAt != nil && p.Due.After(*ahead.StartedAt) {
 		why += ", and is skipped when that ends"
 	}
 	return why
 }
 
-// whyStands says why an instance stands where it does.
-func (l *ledger) whyStands(in proto.Instance) string {
+// explainState says why an instance stands where it does.
+func (l *appLedger) explainState(in proto.Instance) string {
 	switch in.State {
 	case proto.InstanceQueued:
 		return l.whyQueued(in)
@@ -49,18 +47,18 @@ func (l *ledger) whyStands(in proto.Instance) string {
 	return in.Reason
 }
 
-func (l *ledger) whyQueued(in proto.Instance) string {
+func (l *appLedger) whyQueued(in proto.Instance) string {
 	// What it waits for now says more than how it came to be late.
-	behind := in.Reason == "" || in.Reason == reasonQueued || in.Reason == reasonMissed || strings.HasPrefix(in.Reason, reasonSlot)
+	behind := in.Reason == "" || in.Reason == plan.ReasonQueued || in.Reason == plan.ReasonMissed || strings.HasPrefix(in.Reason, plan.ReasonSlot)
 	switch {
-	case l.job.Paused:
-		return reasonPaused
+	case l.paused:
+		return proto.ReasonPaused
 	case !behind || in.Due.After(l.now):
 		return in.Reason
 	}
-	if l.job.overlap() != overlapAllow {
+	if l.app.Overlap() != plan.OverlapAllow {
 		for _, x := range l.holders {
-			if x.Number == l.job.ActiveNumber && x.Number != in.Number {
+			if x.Number == l.activeNumber && x.Number != in.Number {
 				return l.waitsFor(x.Instance)
 			}
 		}
@@ -72,7 +70,7 @@ func (l *ledger) whyQueued(in proto.Instance) string {
 }
 
 // whyUndoing says how the undo of an instance stands, if that is not the first try.
-func (l *ledger) whyUndoing(in proto.Instance) string {
+func (l *appLedger) whyUndoing(in proto.Instance) string {
 	parts := []string{in.Reason}
 	if in.Reason == "" {
 		parts = nil
@@ -91,8 +89,8 @@ func (l *ledger) whyUndoing(in proto.Instance) string {
 	return strings.Join(parts, "; ")
 }
 
-func (l *ledger) waitsFor(in proto.Instance) string {
-	why := l.whyStands(in)
+func (l *appLedger) waitsFor(in proto.Instance) string {
+	why := l.explainState(in)
 	if why == "" {
 		return fmt.Sprintf("waits for %s (%s)", in.Name, in.State)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// sayAgain is how often a role says again that it does not get on.
+// sayAgain is how often a role logs again that it is failing.
 const sayAgain = time.Minute
 
 // trouble logs what keeps a role from its work: at once, and then once a minute, not
@@ -22,8 +22,8 @@ type trouble struct {
 	said  time.Time
 }
 
-// saw is told how a try went.
-func (t *trouble) saw(ctx context.Context, err error) {
+// record logs how a try went, if that is news.
+func (t *trouble) record(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -32,7 +32,7 @@ func (t *trouble) saw(ctx context.Context, err error) {
 	now := time.Now()
 	if err == nil {
 		if !t.since.IsZero() {
-			t.log.Info("works again", "what", t.msg, "after", now.Sub(t.since).Round(time.Second))
+			t.log.Info("recovered", "what", t.msg, "after", now.Sub(t.since).Round(time.Second))
 		}
 		t.since, t.said = time.Time{}, time.Time{}
 		return
@@ -42,16 +42,16 @@ func (t *trouble) saw(ctx context.Context, err error) {
 	}
 	if t.said.IsZero() || now.Sub(t.said) >= sayAgain {
 		t.said = now
-		t.log.Warn("does not work", "what", t.msg, "since", t.since, "error", err)
+		t.log.Warn("is failing", "what", t.msg, "since", t.since, "error", err)
 	}
 }
 
-// backoff is the wait after so many failures, 1 for the first: it doubles up to most,
+// backoff is the wait after so many failures, 1 for the first: it doubles up to limit,
 // give or take a quarter.
-func backoff(failures int, first, most time.Duration) time.Duration {
-	d := most
+func backoff(failures int, first, limit time.Duration) time.Duration {
+	d := limit
 	if failures < 32 && first<<max(failures-1, 0) > 0 {
-		d = min(first<<max(failures-1, 0), most)
+		d = min(first<<max(failures-1, 0), limit)
 	}
 	return d*3/4 + rand.N(d/2+1)
 }
@@ -74,7 +74,7 @@ func every(ctx context.Context, interval time.Duration, wake <-chan struct{}, t 
 			return
 		}
 		err := do(ctx)
-		t.saw(ctx, err)
+		t.record(ctx, err)
 		if err == nil {
 			failures = 0
 			timer.Reset(interval)
