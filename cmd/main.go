@@ -116,8 +116,8 @@ func badCommandLine(root *cobra.Command, args []string, err error) error {
 	return verb.Usagef("%w; see treadle help", err)
 }
 
-const rootLong = `Treadle runs work of many steps that must not get lost. A request becomes a graph of
-jobs; whatever crashes on the way, each job that completed is not run again.
+const rootLong = `Treadle runs work that has many steps and must not get lost. A request becomes a graph of
+jobs. Whatever crashes, the work continues, and no completed job runs again.
 
 Exit codes:
   0    success; of a request that was waited for: COMPLETE

@@ -42,7 +42,7 @@ func TestWideOutputHasAllColumns(t *testing.T) {
 	f := newFake(t)
 	env := map[string]string{"TREADLE_ADDR": f.URL, "COLUMNS": "80"}
 	narrow := f.treadleWith(t.Context(), env, "", "instances")
-	has(t, "stderr", narrow.stderr, "left out, as the table is too wide: RUN, DUE", "--output wide shows all")
+	has(t, "stderr", narrow.stderr, "columns omitted because the table is too wide: RUN, DUE", "--output wide shows all")
 	wide := f.treadleWith(t.Context(), env, "", "instances", "--output", "wide")
 	has(t, "stdout", squeezed(wide.stdout), "INSTANCE STATE RUN HOST DUE STARTED FINISHED REQUEST REASON")
 	if n := strings.Count(wide.stdout, "\n"); n != 2 || wide.stderr != "" {

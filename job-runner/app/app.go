@@ -96,7 +96,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		},
 	}, runner, deps.Logger)
 
-	deps.Logger.Info("job runner listens", "addr", ln.Addr().String(), "url", self.URL, "runner", self.ID, "rm", cfg.RMClient.URL)
+	deps.Logger.Info("job runner is listening", "addr", ln.Addr().String(), "url", self.URL, "runner", self.ID, "rm", cfg.RMClient.URL)
 	if deps.Ready != nil {
 		deps.Ready(ln.Addr().String())
 	}
@@ -123,7 +123,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		return serveErr
 	}
 	if runErr == nil {
-		deps.Logger.Info("job runner ended, everything is handed back")
+		deps.Logger.Info("job runner has shut down: all job chains are handed back")
 	}
 	return runErr
 }

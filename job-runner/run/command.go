@@ -84,7 +84,7 @@ func (c *chainRun) applyCommand(stopJobs context.CancelCauseFunc) {
 		return
 	}
 	c.mode, c.why, c.patient = cmd.mode, cmd.why, cmd.patient
-	c.log.Info("ending", "why", cmd.why, "running", c.running())
+	c.log.Info("ending the job chain", "why", cmd.why, "running", c.running())
 	switch cmd.mode {
 	case modeSuspending:
 		c.chain.Suspend()

@@ -127,5 +127,5 @@ func (h *heartbeat) endLease(why string) {
 		return
 	}
 	n := h.chains.suspendAll(command{why: why, patient: true, cause: job.ErrLeaseLost})
-	h.log.Error("the lease has ended: suspending all job chains", "why", why, "chains", n)
+	h.log.Error("the lease expired: suspending all job chains", "why", why, "chains", n)
 }

@@ -128,7 +128,7 @@ func services(m *request.Manager, e *engine.Engine) api.Services {
 // get their answers while all else still runs; then the schedule engine lets go of what
 // it works on, which needs the manager; then the manager's roles end.
 func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, handler http.Handler, manager *request.Manager, recurring *engine.Engine) error {
-	deps.Logger.Info("request manager listens", "addr", ln.Addr().String())
+	deps.Logger.Info("request manager is listening", "addr", ln.Addr().String())
 	if deps.Ready != nil {
 		deps.Ready(ln.Addr().String())
 	}
@@ -145,7 +145,7 @@ func serve(ctx context.Context, cfg Config, deps Deps, ln net.Listener, handler 
 	stopEngine()
 	stopManager()
 	if err == nil {
-		deps.Logger.Info("request manager ended")
+		deps.Logger.Info("request manager has shut down")
 	}
 	return err
 }

@@ -133,7 +133,7 @@ func (r *recoverer) recoverRunner(ctx context.Context, id, why string) bool {
 		return false
 	}
 	r.markDead(id)
-	r.log.Info("dead job runner removed", "runner", id, "why", why, "recovered", len(held))
+	r.log.Info("lost job runner removed", "runner", id, "why", why, "recovered", len(held))
 	return true
 }
 
@@ -185,7 +185,7 @@ func (r *recoverer) recoverBatch(ctx context.Context, held []store.Held, why str
 		}
 		for _, item := range report.Items {
 			if !refused[item.RequestID] {
-				r.log.Info("request recovered", "request", item.RequestID, "epoch", item.Epoch, "why", why, "final", item.Final)
+				r.log.Info("request recovered", "request", item.RequestID, "epoch", item.Epoch, "why", why, "state", recoveredState(item))
 			}
 		}
 	case proto.ErrorCode(err) == proto.CodeUnavailable:
@@ -239,8 +239,16 @@ func (r *recoverer) recoverOne(ctx context.Context, h store.Held, why string) bo
 		}
 		return false
 	}
-	log.Info("request recovered", "why", why, "final", item.Final)
+	log.Info("request recovered", "why", why, "state", recoveredState(item))
 	return true
+}
+
+// recoveredState is the state that a request has once it is recovered.
+func recoveredState(item proto.ReportItem) proto.State {
+	if item.Final == proto.StateUnknown {
+		return proto.StateSuspended
+	}
+	return item.Final
 }
 
 // recovered computes from the job log what becomes of a request whose runner is

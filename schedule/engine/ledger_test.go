@@ -159,10 +159,10 @@ func TestWhatIsDueSaysWhyItDoesNotRun(t *testing.T) {
 			at:      2.5,
 			want: []string{
 				"2000-01-01-0300 expected",
-				"2000-01-01-0200 expected waits for 2000-01-01-0100-a (RUNNING: not yet), and is skipped when that ends",
+				"2000-01-01-0200 expected waits for 2000-01-01-0100-a (RUNNING: not yet), and will be skipped when that ends",
 				"2000-01-01-0100 running not yet",
 			},
-			blocked: "waits for 2000-01-01-0100-a (RUNNING: not yet), and is skipped when that ends",
+			blocked: "waits for 2000-01-01-0100-a (RUNNING: not yet), and will be skipped when that ends",
 		},
 		"queued behind a backfill": {
 			change: func(a *proto.App) { a.Overlap = plan.OverlapQueue },

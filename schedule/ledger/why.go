@@ -31,7 +31,7 @@ func (l *appLedger) whyNot(p *proto.Period) string {
 	}
 	why := l.waitsFor(ahead.Instance)
 	if l.app.Overlap() == plan.OverlapSkip && ahead.StartedAt != nil && p.Due.After(*ahead.StartedAt) {
-		why += ", and is skipped when that ends"
+		why += ", and will be skipped when that ends"
 	}
 	return why
 }

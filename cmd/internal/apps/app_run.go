@@ -16,7 +16,7 @@ import (
 const appRunLong = `Runs periods of an app: one, or all that start at or after --from and before --to. That
 includes periods that failed, were skipped, or are older than the app. Periods that have
 SUCCEEDED run only with --again. Each run is an instance of its own; once it has SUCCEEDED,
-the periods downstream that wait for it continue.
+the dependent periods that wait for it continue.
 
 A period is given as the name of its instance, as a time in it, such as
 2011-01-02T13:00:00Z or 2011-01-02 (in the local time zone), or as an age such as 2h.

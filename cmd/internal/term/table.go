@@ -96,7 +96,7 @@ func (t *Table) Flush() error {
 		}
 	}
 	if len(l.left) > 0 {
-		t.out.Say("left out, as the table is too wide: %s; --output wide shows all", strings.Join(l.left, ", "))
+		t.out.Say("columns omitted because the table is too wide: %s; --output wide shows all", strings.Join(l.left, ", "))
 	}
 	return nil
 }
