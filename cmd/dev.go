@@ -167,7 +167,7 @@ func devConfig(f devFlags) (rm.Config, jr.Config, error) {
 
 // sameAddr makes the runner listen at the address of the last runner of this data
 // directory, if it is free: a new process at a known address proves that the old one
-// is dead, so that its requests are recovered at once.
+// has ended, so that its requests are recovered at once.
 func sameAddr(cfg *jr.Config, data string) (ready func(addr string)) {
 	path := filepath.Join(data, "runner.addr")
 	if b, err := os.ReadFile(path); err == nil {

@@ -11,9 +11,9 @@
 //	}
 //
 // The services are here, the other verbs in a package of internal/ each: requests, apps
-// (recurring work), fleet (Job Runners) and tools (specs and the database). A verb is a function that gets what it uses as parameters: the Request Manager
-// to ask, where to print, stdin. What verbs share is in internal/verb, output in
-// internal/term.
+// (recurring work), fleet (Job Runners) and tools (specs and the database). A verb is a
+// function that gets what it uses as parameters: the Request Manager to ask, where to
+// print, stdin. What verbs share is in internal/verb, output in internal/term.
 //
 // None of these packages has logic of requests or chains: they start the two app
 // packages, which run the services, or use the client of the Request Manager.

@@ -26,7 +26,7 @@ import (
 
 // Main runs the program with the job types of r and the arguments, streams and
 // environment of the process. It does not return: it ends the process. SIGINT and
-// SIGTERM shut down services in good order; a second signal ends the process at once.
+// SIGTERM shut down services; a second signal ends the process at once.
 func Main(r *job.Registry) {
 	supervise.Main() // a Job Runner starts this program once more to supervise commands
 	// Jobs run as this user, and must not read what the service knows.

@@ -16,7 +16,7 @@ import (
 type Job struct {
 	*proto.Job
 	// Level is the length of the longest path from the start of the chain: 1 for a
-	// job that depends on nothing. A joint has the level of the jobs before it.
+	// job that depends on nothing. A structural job has the level of the jobs before it.
 	Level int
 	After []string // ids of the jobs before it, sorted
 }
@@ -59,14 +59,14 @@ func Of(jc *proto.JobChain) []Job {
 			}
 		}
 	}
-	// Joints come after the jobs of their level.
+	// Structural jobs come after the others of their level.
 	slices.SortFunc(out, func(a, b Job) int {
 		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(step(b.Job), step(a.Job)), CompareIDs(a.ID, b.ID))
 	})
 	return out
 }
 
-// step is what a job adds to the level: joints run in no time.
+// step is what a job adds to the level: structural jobs run in no time.
 func step(j *proto.Job) int {
 	if j.Structural {
 		return 0

@@ -23,9 +23,9 @@ const (
 	namesShown = 3
 )
 
-// news is what happened to a request that is followed: it changed, or the
+// update is what happened to a request that is followed: it changed, or the
 // Request Manager is unavailable.
-type news struct {
+type update struct {
 	request proto.Request
 	err     error // that the Request Manager is unavailable
 }
@@ -34,7 +34,7 @@ type news struct {
 // Request Manager that is unavailable for a while does not end it.
 func follow(ctx context.Context, out *term.Out, api *client.Client, id string, show *term.Progress) (proto.Request, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	events := make(chan news)
+	events := make(chan update)
 	ended := make(chan error, 1)
 	go func() { ended <- watchOn(ctx, out, api, id, events) }()
 	look := time.NewTicker(lookEvery)
@@ -70,12 +70,12 @@ func follow(ctx context.Context, out *term.Out, api *client.Client, id string, s
 	return r, nil
 }
 
-// watchOn sends news of the request to events until ctx ends. It reconnects when the
+// watchOn sends updates of the request to events until ctx ends. It reconnects when the
 // connection is lost.
-func watchOn(ctx context.Context, out *term.Out, api *client.Client, id string, events chan<- news) error {
-	send := func(n news) error {
+func watchOn(ctx context.Context, out *term.Out, api *client.Client, id string, events chan<- update) error {
+	send := func(u update) error {
 		select {
-		case events <- n:
+		case events <- u:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -85,7 +85,7 @@ func watchOn(ctx context.Context, out *term.Out, api *client.Client, id string, 
 	for {
 		err := api.Watch(ctx, id, func(r proto.Request) error {
 			seen, said = out.Now(), false
-			return send(news{request: r})
+			return send(update{request: r})
 		})
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -95,7 +95,7 @@ func watchOn(ctx context.Context, out *term.Out, api *client.Client, id string, 
 		}
 		if err != nil && !said {
 			said = true
-			if err := send(news{err: err}); err != nil {
+			if err := send(update{err: err}); err != nil {
 				return err
 			}
 		}

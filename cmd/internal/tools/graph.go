@@ -129,7 +129,7 @@ func graph(out *term.Out, name string, jc *proto.JobChain) error {
 	for _, j := range all {
 		jobType := j.Type
 		if j.Structural {
-			jobType = "(joint)"
+			jobType = "(structural)"
 		}
 		t.Row(fmt.Sprint(j.Level), j.ID, jobType, after(j.After), jobRetry(j.Job), sequencePath(jc, j.SequenceID))
 	}
