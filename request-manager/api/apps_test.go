@@ -158,7 +158,7 @@ func TestClientOfRecurringWork(t *testing.T) {
 		{"undo", func() (any, error) {
 			return nil, c.UndoInstance(ctx, "counter", proto.UndoInstance{Instance: "i", Do: proto.UndoRetry})
 		}, nil,
-			[]any{"counter", proto.UndoInstance{Instance: "i", Do: proto.UndoRetry}, Anonymous}},
+			[]any{"counter", proto.UndoInstance{Instance: "i", Do: proto.UndoRetry}, anonymous}},
 		{"run", func() (any, error) { return c.RunPeriods(ctx, "counter", run) },
 			proto.RunPeriodsAnswer{Periods: []proto.RunPeriod{{Name: "2026-01-02-0300-counter", Start: created, Why: "it runs"}}}, []any{"counter", run}},
 		{"instances", func() (any, error) { return c.Instances(ctx, filter) }, []proto.Instance{someInstance()}, []any{filter}},

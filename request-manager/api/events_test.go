@@ -122,7 +122,7 @@ func TestStreamSeesChangesThatNobodyTellsItOf(t *testing.T) {
 	})
 }
 
-func TestStreamOutlivesADatabaseThatIsAway(t *testing.T) {
+func TestStreamOutlivesADatabaseThatIsUnavailable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &watched{state: proto.StateRunning, changed: make(chan struct{})}

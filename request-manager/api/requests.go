@@ -32,8 +32,8 @@ type Reader interface {
 	Find(ctx context.Context, f proto.RequestFilter) ([]proto.Request, error)
 }
 
-// KeyHeader makes creating a request idempotent.
-const KeyHeader = "Idempotency-Key"
+// keyHeader makes creating a request idempotent.
+const keyHeader = "Idempotency-Key"
 
 // maxKey is the limit of an idempotency key, in bytes.
 const maxKey = 255
@@ -79,13 +79,13 @@ func (s *server) createRequest(c echo.Context) error {
 
 // idempotencyKey returns the key of the call, "" if it has none.
 func idempotencyKey(c echo.Context) (string, error) {
-	keys := c.Request().Header.Values(KeyHeader)
+	keys := c.Request().Header.Values(keyHeader)
 	if len(keys) == 0 {
 		return "", nil
 	}
 	key := keys[0]
 	if len(keys) > 1 || key == "" || len(key) > maxKey || !printableASCII(key) {
-		return "", proto.Errorf(proto.CodeInvalid, "header %s: expected one key of 1 to %d printable ASCII characters", KeyHeader, maxKey)
+		return "", proto.Errorf(proto.CodeInvalid, "header %s: expected one key of 1 to %d printable ASCII characters", keyHeader, maxKey)
 	}
 	return key, nil
 }

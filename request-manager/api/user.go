@@ -18,8 +18,8 @@ import (
 // loopback, or behind something that sets it.
 const UserHeader = "X-Treadle-User"
 
-// Anonymous is the name of a caller that did not give one.
-const Anonymous = "anonymous"
+// anonymous is the name of a caller that did not give one.
+const anonymous = "anonymous"
 
 // maxUser is the limit of the name of a caller, in bytes.
 const maxUser = 100
@@ -55,7 +55,7 @@ func identify(next echo.HandlerFunc) echo.HandlerFunc {
 		if !ok {
 			return proto.Errorf(proto.CodeInvalid, "header %s: expected a name of at most %d bytes without control or invisible characters", UserHeader, maxUser)
 		}
-		c.Set(userKey, cmp.Or(name, Anonymous))
+		c.Set(userKey, cmp.Or(name, anonymous))
 		return next(c)
 	}
 }

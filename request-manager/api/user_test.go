@@ -25,8 +25,8 @@ func TestWhoCalls(t *testing.T) {
 		headers []string
 		want    string
 	}{
-		"nobody":                      {nil, Anonymous},
-		"an empty name":               {[]string{" "}, Anonymous},
+		"nobody":                      {nil, anonymous},
+		"an empty name":               {[]string{" "}, anonymous},
 		"a name":                      {[]string{"ada"}, "ada"},
 		"a name with spaces":          {[]string{"  Ada   Lovelace "}, "Ada Lovelace"},
 		"a space that looks like one": {[]string{"Ada\u00a0\u3000Lovelace"}, "Ada Lovelace"},

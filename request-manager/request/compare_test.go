@@ -38,7 +38,7 @@ func (w *world) handBack(m *Manager, r *fakeRunner, id string, change func(*prot
 	w.mu.Unlock()
 }
 
-func TestHandedBackChainsAreHeldAgainstTheLog(t *testing.T) {
+func TestHandedBackChainsAreComparedWithTheLog(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		t := w.t

@@ -11,7 +11,8 @@ import (
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
-// Whoever gets no answer to a creation learns how to ask again without a second request.
+// A caller that gets no answer to a creation learns how to try again without creating a
+// second request.
 func TestUnansweredCreationNamesTheKey(t *testing.T) {
 	t.Parallel()
 	const hint = "; try again with the same Idempotency-Key: the request may have been created"

@@ -127,7 +127,7 @@ func TestARunnerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 }
 
 // The runner got the request, its answer was lost, and now nobody can reach it.
-func TestARequestThatMayHaveArrivedIsNotGivenAway(t *testing.T) {
+func TestARequestThatMayHaveArrivedIsNotSentElsewhere(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		tries := 0
@@ -327,7 +327,7 @@ func TestTwoManagersSendEachRequestOnce(t *testing.T) {
 }
 
 // A request that is RUNNING and was not sent would take long to be found.
-func TestAManagerThatEndsSendsWhatItBegan(t *testing.T) {
+func TestInFlightHandOversCompleteWhenTheManagerEnds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.answers(func(ctx context.Context, _ sending) error {

@@ -114,7 +114,7 @@ func TestManyRequestsOfAHostDoNotHoldUpOthers(t *testing.T) {
 	})
 }
 
-func TestADrainingHostIsAway(t *testing.T) {
+func TestADrainingHostIsNotAcceptingJobChains(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		var mu sync.Mutex
