@@ -16,8 +16,8 @@ var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 func TestLinksInPages(t *testing.T) {
 	t.Parallel()
 	root := e2e.RepoDir()
-	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CHANGELOG.md")}
-	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
