@@ -53,10 +53,10 @@ func (c Cluster) Load(mutual bool) (Secret, error) {
 	}
 	path, err := localSecretPath()
 	if err != nil {
-		return "", fmt.Errorf("no cluster.secret, and no place for one of this machine: %w", err)
+		return "", fmt.Errorf("no cluster.secret, and no state directory for a generated one: %w", err)
 	}
 	if err := makeSecret(path); err != nil {
-		return "", fmt.Errorf("no cluster.secret, and none can be made for this machine: %w", err)
+		return "", fmt.Errorf("no cluster.secret, and cannot generate one: %w", err)
 	}
 	return readSecret("the cluster secret of this machine", path)
 }

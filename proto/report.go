@@ -2,13 +2,13 @@ package proto
 
 import "time"
 
-// Report is a batch of news from a runner (POST /api/v1/reports).
+// Report is a batch of what happened on a runner (POST /api/v1/reports).
 type Report struct {
 	RunnerID string       `json:"runnerId"`
 	Items    []ReportItem `json:"items"`
 }
 
-// ReportItem is the news of one chain. The RM stores an item whole or refuses it
+// ReportItem is what happened to one chain. The RM stores an item whole or refuses it
 // whole.
 type ReportItem struct {
 	RequestID string   `json:"requestId"`

@@ -63,7 +63,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, grace time.Dura
 	silent := time.AfterFunc(silentGrace, fresh.close)
 	defer silent.Stop()
 	if err := srv.Shutdown(ctx); err != nil {
-		log.Warn("calls that did not end in time are cut", "error", err)
+		log.Warn("closing connections whose calls did not complete in time", "error", err)
 		err = srv.Close()
 		<-failed
 		return err

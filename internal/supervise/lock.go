@@ -60,7 +60,7 @@ func newLocks(log *slog.Logger) (*locks, error) {
 	if stateErr := private.Dir(other); stateErr != nil {
 		return nil, errors.Join(err, stateErr)
 	}
-	log.Warn("another user may have taken the directory for locks, using one in the state directory", "dir", other, "error", err)
+	log.Warn("the directory for lock files belongs to another user, using one in the state directory", "dir", other, "error", err)
 	return &locks{dir: other, log: log}, nil
 }
 
@@ -75,7 +75,7 @@ func (l *locks) acquire(ctx context.Context, name string) (*lock, error) {
 			return locked, err
 		}
 		if tick == nil {
-			l.log.Warn("a process of an earlier try still runs on this host; waiting for it", "lock", name)
+			l.log.Warn("waiting for a process of an earlier try on this host to end", "lock", name)
 			tick = time.NewTicker(pollLock)
 			defer tick.Stop()
 			deadline := time.NewTimer(lockWait)

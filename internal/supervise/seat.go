@@ -18,7 +18,7 @@ const seatWait = 30 * time.Second
 // of an earlier runner of this host, which was killed, may still be ending its
 // commands: to register at the address says that nothing of it runs any more. So
 // Succeed waits until that supervisor is gone; if that takes too long it says so in
-// the log and goes on. The error says that there is no place for locks, or that ctx
+// the log and goes on. The error says that there is no directory for lock files, or that ctx
 // ended.
 func (s *Supervisor) Succeed(ctx context.Context, address string) error {
 	if err := s.prepare(); err != nil {
@@ -38,10 +38,10 @@ func (s *Supervisor) Succeed(ctx context.Context, address string) error {
 			return nil
 		}
 		if !waited {
-			s.log.Warn("the supervisor of an earlier job runner at this address still ends its commands; waiting for it", "address", address)
+			s.log.Warn("waiting for the supervisor of an earlier job runner at this address to end its commands", "address", address)
 		}
 		if time.Since(start) > seatWait {
-			s.log.Error("the supervisor of an earlier job runner at this address does not end; its jobs may run beside their next tries", "address", address)
+			s.log.Error("the supervisor of an earlier job runner at this address has not ended; its jobs may run concurrently with their next tries", "address", address)
 			return nil
 		}
 		select {

@@ -130,7 +130,7 @@ func (s *Supervisor) prepare() error {
 	}
 	locks, err := newLocks(s.log)
 	if err != nil {
-		return fmt.Errorf("no place for locks: %w", err)
+		return fmt.Errorf("no directory for lock files: %w", err)
 	}
 	locks.sweep()
 	s.mu.Lock()

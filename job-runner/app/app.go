@@ -80,7 +80,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		if ctx.Err() != nil {
 			return nil // told to end before it started
 		}
-		return fmt.Errorf("taking the place of the job runner before: %w", err)
+		return fmt.Errorf("replacing the earlier job runner at this address: %w", err)
 	}
 	runner := run.New(run.Config{
 		Self: self, Registry: deps.Registry, RM: rm, Logger: deps.Logger, ShutdownTimeout: cfg.ShutdownTimeout,
@@ -159,7 +159,7 @@ func register(cfg Config, addr net.Addr, version string) (proto.Runner, error) {
 	if self.Host == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return self, fmt.Errorf("host: the system does not say its name, set it: %w", err)
+			return self, fmt.Errorf("host: cannot get the name of this host, set it: %w", err)
 		}
 		self.Host = host
 	}

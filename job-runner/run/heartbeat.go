@@ -55,7 +55,7 @@ func (h *heartbeat) run(ctx context.Context) {
 			if left := h.lease.left(); left > 0 {
 				expire.Reset(left)
 			}
-			if again { // there is news since that one was sent
+			if again { // something has changed since that one was sent
 				h.sendNow()
 			}
 		case <-tick.C:

@@ -22,7 +22,7 @@ const (
 	maxBatchBytes = 4 << 20
 )
 
-// reporter brings the news of all chains to the RM. While one batch is on its
+// reporter reports what happened to all chains to the RM. While one batch is on its
 // way the next gathers: no timer, one outstanding batch.
 type reporter struct {
 	rm       RequestManager
@@ -49,7 +49,7 @@ func newReporter(rm RequestManager, runnerID func() string, room func(), limit i
 // full reports whether so much waits to be reported that jobs should wait, too.
 func (p *reporter) full() bool { return p.bytes.Load() > p.limit }
 
-// add gives news of a chain to the reporter. The chain's loop gets an ack for it.
+// add gives an item of a chain to the reporter. The chain's loop gets an ack for it.
 // It does not block: a chain has at most one entry for each job that ran, and
 // full() keeps more from starting.
 func (p *reporter) add(c *chainRun, item proto.ReportItem) {
@@ -196,7 +196,7 @@ func (p *reporter) sendSingly(ctx context.Context, r proto.Report) proto.ReportA
 			return all
 		}
 		if err != nil {
-			p.log.Error("the request manager cannot take a report", "request", item.RequestID, "epoch", item.Epoch, "error", err)
+			p.log.Error("the request manager rejected a report", "request", item.RequestID, "epoch", item.Epoch, "error", err)
 			all.Refused = append(all.Refused, proto.Refusal{RequestID: item.RequestID, Epoch: item.Epoch, Message: err.Error()})
 			continue
 		}

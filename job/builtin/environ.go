@@ -98,7 +98,7 @@ func checkVariables(args job.Values, strict bool) error {
 		value := proto.Text(args[name])
 		switch {
 		case strings.HasPrefix(name, reserved):
-			return job.ArgErrorf(name, "names that start with %s are taken by Treadle", reserved)
+			return job.ArgErrorf(name, "names that start with %s are reserved for Treadle", reserved)
 		case strict && !isVariableName(name):
 			return job.ArgErrorf(name, "expected a name that a shell variable can have: letters, digits and _, not a digit first")
 		case strings.Contains(value, "\x00"):

@@ -203,7 +203,7 @@ func TestBadArgsEndTheCreation(t *testing.T) {
 		{"script list", "shell", job.Values{"script": []any{"a"}}, "script", "expected a string"},
 		{"no variable", "shell", job.Values{"script": ":", "my-arg": ""}, "my-arg", "shell variable"},
 		{"digit first", "shell", job.Values{"script": ":", "1a": ""}, "1a", "shell variable"},
-		{"reserved", "shell", job.Values{"script": ":", "TREADLE_TRY": ""}, "TREADLE_TRY", "taken by Treadle"},
+		{"reserved", "shell", job.Values{"script": ":", "TREADLE_TRY": ""}, "TREADLE_TRY", "reserved for Treadle"},
 		{"NUL", "shell", job.Values{"script": ":", "a": "x\x00y"}, "a", "NUL"},
 		{"too long", "shell", job.Values{"script": ":", "a": long}, "a", "at most 131069"},
 		{"dir", "shell", job.Values{"script": ":", "dir": 1}, "dir", "expected a string"},
@@ -216,7 +216,7 @@ func TestBadArgsEndTheCreation(t *testing.T) {
 		{"option by name", "command", job.Values{"argv": []any{"ls", "${dir}"}, "dir": "/"}, "argv", "no arg"},
 		{"no name of data", "command", job.Values{"argv": []any{"ls", "${data.}"}}, "argv", "no arg"},
 		{"open brace", "command", job.Values{"argv": []any{"ls", "a${b"}, "b": ""}, "argv", "${ without a }"},
-		{"reserved, too", "command", job.Values{"argv": []any{"ls"}, "TREADLE_X": 1}, "TREADLE_X", "taken by Treadle"},
+		{"reserved, too", "command", job.Values{"argv": []any{"ls"}, "TREADLE_X": 1}, "TREADLE_X", "reserved for Treadle"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.jobType+": "+tt.name, func(t *testing.T) {
