@@ -20,7 +20,7 @@ type Backfills struct {
 	fetchNow chan<- struct{}
 }
 
-// RunPeriods makes instances of periods that have begun: of those that never ran, or
+// RunPeriods makes instances of periods that have started: of those that never ran, or
 // failed, or of all again.
 func (b *Backfills) RunPeriods(ctx context.Context, name string, r proto.RunPeriods) (proto.RunPeriodsAnswer, error) {
 	var answer proto.RunPeriodsAnswer
@@ -77,7 +77,7 @@ func (b *Backfills) RunPeriods(ctx context.Context, name string, r proto.RunPeri
 // notYet says why a period cannot run yet; "" if it can.
 func (b *Backfills) notYet(ctx context.Context, app *plan.App, o calendar.Occurrence, force bool, now time.Time) (string, error) {
 	if o.Start.After(now) {
-		return "it has not begun", nil
+		return "it has not started", nil
 	}
 	if app.Recurring() || force {
 		return "", nil

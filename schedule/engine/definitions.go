@@ -31,7 +31,7 @@ type Definitions struct {
 }
 
 // PutApp makes or changes an app that is not declared by the specs. changed is false
-// if it was the same. What runs of it ends as it began.
+// if it was the same. Its in-flight instances complete by the old definition.
 func (d *Definitions) PutApp(ctx context.Context, app proto.App) (changed bool, err error) {
 	err = d.define(ctx, app.Name, func(version uint64) error {
 		put, err := d.checkedPut(ctx, app)
@@ -113,8 +113,8 @@ func (d *Definitions) checkedPut(ctx context.Context, app proto.App) (put store.
 	return puts[0], err
 }
 
-// startedBelow returns the periods that have begun of all apps below one: with its new
-// times, there may be nothing left to wait for in them.
+// startedBelow returns the newest started period of each app below one: with the new times
+// of this one, there may be nothing left to wait for in them.
 func (d *Definitions) startedBelow(ctx context.Context, name string, now time.Time) ([]signal, error) {
 	seen := map[string]bool{name: true}
 	var out []signal
@@ -127,14 +127,14 @@ func (d *Definitions) startedBelow(ctx context.Context, name string, now time.Ti
 		if err != nil {
 			return nil, err
 		}
-		for app, j := range found {
-			if seen[app] {
+		for name, app := range found {
+			if seen[name] {
 				continue
 			}
-			seen[app] = true
-			names = append(names, app)
-			if o, ok := j.Calendar.AtOrBefore(now); ok {
-				out = append(out, signal{App: app, PeriodStart: o.Start})
+			seen[name] = true
+			names = append(names, name)
+			if o, ok := app.Calendar.AtOrBefore(now); ok {
+				out = append(out, signal{App: name, PeriodStart: o.Start})
 			}
 		}
 	}
@@ -187,7 +187,8 @@ func (d *Definitions) notOfSpecs(ctx context.Context, name string) error {
 	return nil
 }
 
-// DeleteApp removes an app that is not declared by the specs. What runs of it ends.
+// DeleteApp removes an app that is not declared by the specs. Its in-flight instances
+// complete.
 // It refuses if other apps depend on it.
 func (d *Definitions) DeleteApp(ctx context.Context, name string) error {
 	err := d.define(ctx, name, func(version uint64) error {
@@ -237,7 +238,7 @@ func newPut(app proto.App, source string, now time.Time) (store.AppPut, error) {
 			p.First, p.Since = newInstance(a.Instance(o)), o.Start
 		}
 	} else if o, ok = a.Calendar.AtOrBefore(now); ok {
-		// The period that has begun counts: what upstream apps have still to do in it.
+		// The period that has started counts: upstream apps may have work left in it.
 		p.Since = o.Start
 	}
 	if ok {

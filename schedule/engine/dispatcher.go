@@ -40,8 +40,8 @@ func keyOf(in proto.Instance) instanceKey { return instanceKey{in.App, in.Number
 type item struct {
 	in proto.Instance
 	at time.Time
-	// failures counts the tries since which it is not known whether this member has
-	// the instance.
+	// failures counts the failed tries in a row: since the first one, it is unknown whether
+	// this member has the instance.
 	failures int
 	place    int // in the heap; -1 when it is not there
 }

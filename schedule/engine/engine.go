@@ -58,7 +58,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// endTimeout is for what is stored when the engine ends.
+// endTimeout bounds what is stored when the engine ends.
 const endTimeout = 5 * time.Second
 
 // Engine runs recurring work. Its methods are safe for concurrent use; those that read

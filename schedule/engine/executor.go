@@ -43,13 +43,13 @@ type Executor struct {
 	unknown *unknown
 }
 
-// errDropped says that there is nothing left to do: the instance is not ours, or not
-// what it was.
+// errDropped says that there is nothing left to do: the instance is not this member's, or
+// has changed.
 var errDropped = errors.New("dropped")
 
-// Run takes one step with an instance: it claims it, does what is to do now, and
-// gives it up or ends it. An error says that what was to be stored may be stored or
-// not: the instance may still be this member's.
+// Run takes one step with an instance: it claims it, does what can be done now, and
+// releases or ends it. After an error it is unknown whether the step was stored: the
+// instance may still be this member's.
 func (x *Executor) Run(ctx context.Context, in proto.Instance) error {
 	err := x.step(ctx, in)
 	if errors.Is(err, errDropped) || errors.Is(err, store.ErrNotUpdated) || errors.Is(err, store.ErrNotFound) {
@@ -92,7 +92,7 @@ func (x *Executor) stepAs(ctx context.Context, app *plan.App, in proto.Instance)
 	return w.run(ctx)
 }
 
-// prepare looks whether a queued instance is to run, and can.
+// prepare checks whether a queued instance is to run, and can.
 func (x *Executor) prepare(ctx context.Context, app *plan.App, in *proto.Instance) error {
 	if in.Recurring && app.MakesNext() {
 		if err := x.applyPolicy(ctx, app, in); err != nil {
@@ -115,8 +115,8 @@ func (x *Executor) hold(ctx context.Context, in proto.Instance, reason string, a
 	return errDropped
 }
 
-// applyPolicy makes a queued instance that of another period, if its own is not to
-// run any more.
+// applyPolicy moves a queued instance to another period, if its own is not to run any
+// more.
 func (x *Executor) applyPolicy(ctx context.Context, app *plan.App, in *proto.Instance) error {
 	now := x.clock.now()
 	skips, err := skipsSince(ctx, x.store, app, in.PeriodStart, now)
@@ -180,8 +180,8 @@ func (x *Executor) claim(ctx context.Context, app *plan.App, in proto.Instance) 
 	return claimed, nil
 }
 
-// runAgain takes a step with an instance of which it is not known any more whether
-// this member has it: it looks first.
+// runAgain takes a step with an instance after a failed one: it first reads whether this
+// member has it.
 func (x *Executor) runAgain(ctx context.Context, in proto.Instance) error {
 	list, err := x.store.PeriodInstances(ctx, in.App, in.PeriodStart, in.PeriodStart.Add(time.Microsecond), 100)
 	if err != nil {

@@ -79,8 +79,7 @@ func (f *Fetcher) fetchOwn(ctx context.Context) error {
 	return f.dispatchAll(ctx, due)
 }
 
-// fetchOthers reads what nobody looked at for too long, in any shard, and what
-// dead members left.
+// fetchOthers reads what is overdue in any shard, and the instances of dead members.
 func (f *Fetcher) fetchOthers(ctx context.Context) error {
 	_, room := f.dispatcher.load()
 	if room < f.dispatcher.batch() {
@@ -108,7 +107,7 @@ func (f *Fetcher) fetchOthers(ctx context.Context) error {
 	return nil
 }
 
-// fetchEnded reads instances whose request has ended, and that nobody told.
+// fetchEnded reads instances whose request has ended without waking them.
 func (f *Fetcher) fetchEnded(ctx context.Context) error {
 	_, room := f.dispatcher.load()
 	if room < f.dispatcher.batch() {

@@ -8,18 +8,18 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// Hook is what instances do. Its methods are called for one instance at a time, may
-// be called again after they were cut off, on another member too, and must return
-// soon: what takes longer is started and looked at again. They end when ctx does.
+// Hook does the work of instances. Its methods are called for one instance at a time, may
+// be called again after they were cut off, on another member too, and must return soon:
+// they start long work and look at it again. They end when ctx does.
 type Hook interface {
 	// Ready reports whether an instance that is due can start now, and if not, why not.
 	Ready(ctx context.Context, in proto.Instance) (ok bool, reason string)
 	// Run does the work, or starts it, or looks at what it started. An error means that
 	// this is not known now: it is called again later.
 	Run(ctx context.Context, app proto.App, in proto.Instance) (Outcome, error)
-	// Undo takes back what an instance left that failed, as Run does its work. An
-	// Outcome that is Done and not OK is an undo that failed: it is tried again later,
-	// and in.UndoTries counts.
+	// Undo takes back what a failed instance left, in the manner of Run. An Outcome that
+	// is Done and not OK is an undo that failed: it is tried again later, and
+	// in.UndoTries counts.
 	Undo(ctx context.Context, app proto.App, in proto.Instance) (Outcome, error)
 }
 
@@ -30,11 +30,10 @@ type Stopper interface {
 	Stop(ctx context.Context, app proto.App, in proto.Instance) (Outcome, error)
 }
 
-// Knower is a Hook of a member that may be older than the definition of an app: while
-// members with newer ones come, it does not know all that instances do.
+// Knower is a Hook that may not know all requests: while newer specs are rolled out, members
+// with older ones see apps that these do not declare.
 type Knower interface {
-	// Unknown names what an instance would do next and is not known here; "" if that is
-	// known.
+	// Unknown names what an instance would do next, if that is not known here; else "".
 	Unknown(app proto.App, in proto.Instance) string
 }
 

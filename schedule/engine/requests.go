@@ -169,7 +169,7 @@ func (h *RequestHook) getOrCreate(ctx context.Context, id string, c proto.Create
 func waiting(r proto.Request, since *time.Time) Outcome {
 	after := firstCheck
 	if since != nil {
-		after = min(max(time.Since(*since)/2, firstCheck), lastCheck) // however wrong our clock is
+		after = min(max(time.Since(*since)/2, firstCheck), lastCheck) // in bounds even if our clock is wrong
 	}
 	return Outcome{RequestID: r.ID, WaitsFor: r.ID, CheckAfter: after, Reason: r.Reason}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/treadle-run/treadle/schedule/plan"
 )
 
-// alignSince sets from when on periods are expected of apps that depend on others: not
-// before the first period in which an upstream app has something to do. Else that
-// period would never be done, and what depends on it in turn would wait for ever.
+// alignSince sets since when periods are expected of apps that depend on others: from the
+// first period in which an upstream app has something to do. An earlier period would never
+// complete, and apps further down would wait for it for ever.
 func alignSince(ctx context.Context, apps *ledger.Apps, puts []store.AppPut) error {
 	a := aligner{puts: map[string]*store.AppPut{}, there: map[string]*plan.App{}, done: map[string]bool{}}
 	names := map[string]bool{}

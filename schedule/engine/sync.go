@@ -101,7 +101,7 @@ func (s *SpecApps) putEach(ctx context.Context, puts []store.AppPut) (changed in
 	for _, p := range puts {
 		did, err := s.store.PutApp(ctx, p)
 		if errors.Is(err, store.ErrSource) {
-			continue // it is among the problems that are said below
+			continue // Sync logs it among the problems
 		}
 		if err != nil {
 			return changed, err
@@ -139,8 +139,8 @@ func (s *SpecApps) removeUndeclared(ctx context.Context, declared map[string]boo
 	}
 }
 
-// signalCurrent has the periods looked at that have begun, of apps that depend on
-// others: all that they need may be done already.
+// signalCurrent adds signals for the started periods of apps that depend on others: their
+// upstream apps may have completed already.
 func (s *SpecApps) signalCurrent(ctx context.Context, puts []store.AppPut, now time.Time) error {
 	list, err := startedPeriods(puts, now)
 	if err != nil || len(list) == 0 {
@@ -153,7 +153,7 @@ func (s *SpecApps) signalCurrent(ctx context.Context, puts []store.AppPut, now t
 	return nil
 }
 
-// startedPeriods returns the periods that have begun, of apps that depend on others.
+// startedPeriods returns the newest started period of each app that depends on others.
 func startedPeriods(puts []store.AppPut, now time.Time) (list []signal, err error) {
 	for _, p := range puts {
 		if len(p.App.Depends) == 0 {

@@ -11,8 +11,8 @@ import (
 
 const (
 	unknownLogEvery = time.Minute
-	// maxUnknown is of how many instances it is kept since when they are left alone. The
-	// others are left alone.
+	// maxUnknown bounds for how many instances it is remembered since when they are left
+	// alone. Any others are left alone as well.
 	maxUnknown = 10_000
 )
 
@@ -35,9 +35,9 @@ func newUnknown(log *slog.Logger) *unknown {
 	return &unknown{log: log, since: map[instanceKey]leftAlone{}}
 }
 
-// leaveToOthers leaves an instance alone whose work is not known here. When it is
-// overdue for so long that every member has looked at it, it is held, so that it says
-// why it waits, and it starts over. It never fails for that.
+// leaveToOthers leaves an instance alone if its work is not known here. Once it is overdue
+// for so long that every member has looked at it, it is held with the reason, and this
+// starts over. It never fails for that.
 func (x *Executor) leaveToOthers(ctx context.Context, in proto.Instance, what string) error {
 	age := x.unknown.age(in, what)
 	// Others take what is overdue by StaleAfter.

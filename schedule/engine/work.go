@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// defaultCheck is when an instance is looked at again that does not say when.
+	// defaultCheck is when an instance is looked at again if its hook does not say when.
 	defaultCheck = 30 * time.Second
 	// An undo that failed is tried again after undoFirst, then after twice that, and so
 	// on up to undoLimit.
@@ -24,8 +24,8 @@ const (
 	maxReason = 2000
 )
 
-// work is what is done with an instance between its claim and the moment it is given
-// up. What was begun is stored even if the engine ends.
+// work is what is done with an instance between its claim and its release. In-flight work
+// is stored even if the engine ends.
 type work struct {
 	x   *Executor
 	app *plan.App
@@ -121,7 +121,7 @@ func (w *work) undo(ctx context.Context) error {
 	})
 }
 
-// undoSeparator is between why an instance failed and why its undo did.
+// undoSeparator stands between the reasons of an instance that failed and of its undo.
 const undoSeparator = "; the undo failed "
 
 // call calls a hook. If it panics, that is an error of this instance alone.
@@ -169,7 +169,7 @@ func (w *work) release(ctx context.Context, p store.Park) error {
 	return err
 }
 
-// parkUnknown releases the instance since the hook could not tell how it stands.
+// parkUnknown releases the instance since its status is unknown.
 func (w *work) parkUnknown(ctx context.Context, cause error) error {
 	p := store.Park{WaitsFor: w.in.WaitsFor, Reason: w.in.Reason}
 	if ctx.Err() == nil {
@@ -194,8 +194,7 @@ func (w *work) move(ctx context.Context, to proto.InstanceState, reason string) 
 	return nil
 }
 
-// ending is a context for what is stored of work that was done: also if that was cut
-// off.
+// ending is a context for storing the outcome of work, even if the work was cut off.
 func ending(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() != nil {
 		return context.WithTimeout(context.WithoutCancel(ctx), endTimeout)

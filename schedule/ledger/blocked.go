@@ -15,13 +15,13 @@ import (
 const (
 	// maxBlockedPeriods is how many of the newest periods of each app are looked at.
 	maxBlockedPeriods = 100
-	// maxLooked is at how many occurrences of an upstream app are looked at to find the
+	// maxLooked is how many occurrences of an upstream app are looked at to find the
 	// first one that is missing.
 	maxLooked = 10_000
 )
 
-// Blocked returns the periods that have begun and wait for upstream apps, of each app
-// the newest first, at most limit (1,000 if 0); only those of one app if name is not "".
+// Blocked returns the started periods that wait for upstream apps, of each app the newest
+// first, no more than limit (1,000 if 0); only those of one app if name is not "".
 func (l *Ledger) Blocked(ctx context.Context, name string, limit int) ([]proto.Blocked, error) {
 	limit = limited(limit, maxList)
 	all, err := l.open(ctx)

@@ -74,7 +74,7 @@ func (l *Ledger) App(ctx context.Context, name string) (proto.AppStatus, error) 
 	return out, nil
 }
 
-// ForUser makes an error of the store one for the user. name is that of the app.
+// ForUser turns an error of the store into one for the user. name is that of the app.
 func ForUser(err error, name string) error {
 	if err == nil {
 		return nil
@@ -91,9 +91,9 @@ func ForUser(err error, name string) error {
 	case errors.Is(err, store.ErrStaleApp), errors.Is(err, store.ErrNotUpdated):
 		e.Code, e.Message = proto.CodeConflict, "app "+name+" was changed at the same time; try again"
 	case errors.Is(err, store.ErrAppsChanged):
-		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "other apps are being changed all the time; try again", time.Second
+		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "other apps keep being changed at the same time; try again", time.Second
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
-		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the database does not answer; try again", time.Second
+		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the database is unavailable; try again", time.Second
 	}
 	return e
 }

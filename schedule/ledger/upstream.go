@@ -11,7 +11,7 @@ import (
 	"github.com/treadle-run/treadle/schedule/plan"
 )
 
-// maxRelated bounds how many apps are read that one depends on, and those on.
+// maxRelated bounds how many apps are read above one app.
 const maxRelated = 10_000
 
 // Upstream tells what is recorded of the apps that others depend on.
@@ -20,7 +20,7 @@ type Upstream struct {
 	apps  *Apps
 }
 
-// NewUpstream returns what reads by a store.
+// NewUpstream returns an Upstream that reads a store.
 func NewUpstream(s *store.Store, apps *Apps) *Upstream { return &Upstream{store: s, apps: apps} }
 
 // Of returns the apps that an app depends on, as they are now.
@@ -31,7 +31,7 @@ func (u *Upstream) Of(ctx context.Context, app *plan.App) (map[string]*plan.App,
 // Complete reports whether the upstream apps have SUCCEEDED for all of a period of an
 // app. An upstream app that is not there has not; one that is newer than the period
 // does not hold it back. If all of them are newer, the period is one that was run
-// later: then all of it must be done of each.
+// later: then each of them must have completed all of it.
 func (u *Upstream) Complete(ctx context.Context, app *plan.App, o calendar.Occurrence) (bool, error) {
 	s, err := u.Starts(ctx, app)
 	if err != nil || len(s.Missing(app.Def)) > 0 {
@@ -53,7 +53,7 @@ func (u *Upstream) Complete(ctx context.Context, app *plan.App, o calendar.Occur
 	return false, nil
 }
 
-// Starts reads what there is above an app.
+// Starts returns which periods are expected of an app and of all apps above it.
 func (u *Upstream) Starts(ctx context.Context, app *plan.App) (*plan.Starts, error) {
 	s := &plan.Starts{Apps: map[string]*plan.App{app.Def.Name: app}}
 	names := slices.Sorted(maps.Keys(app.Def.Depends))
@@ -136,7 +136,7 @@ func (u *Upstream) SucceededOf(ctx context.Context, s *plan.Starts, app *plan.Ap
 }
 
 // NotDone returns the starts of the first and the last expected period in [from, to)
-// that did not SUCCEED. Of very many it takes the first and the last at all.
+// that did not SUCCEED. Of more than 100 it returns the first and the last expected one.
 func (u *Upstream) NotDone(ctx context.Context, s *plan.Starts, app *plan.App, from, to time.Time, n int) (first, last time.Time, ok bool, err error) {
 	o, end, ok := s.Between(app, from, to)
 	if !ok || n > 100 {

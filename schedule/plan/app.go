@@ -118,9 +118,9 @@ func (a *App) Instance(o calendar.Occurrence) *NewInstance {
 	}
 }
 
-// First returns the occurrence that is the first to become due after now.
+// First returns the first occurrence that becomes due after now.
 func (a *App) First(now time.Time) (calendar.Occurrence, bool) {
-	// Of one that has begun, the jitter may be still to come.
+	// The jitter of a period that has started may be still to come.
 	if o, ok := a.Calendar.AtOrBefore(now); ok && a.DueAt(o.Start).After(now) {
 		return o, true
 	}

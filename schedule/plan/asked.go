@@ -11,7 +11,7 @@ import (
 // maxRunPeriods is how many periods one call runs.
 const maxRunPeriods = 1000
 
-// Asked returns the periods that are asked for, oldest first.
+// Asked returns the periods that a call asks for, oldest first.
 func (a *App) Asked(r proto.RunPeriods, now time.Time) ([]calendar.Occurrence, error) {
 	if (r.Period == "") == (r.From == "" || r.To == "") || r.Period != "" && (r.From != "" || r.To != "") {
 		return nil, proto.Errorf(proto.CodeInvalid, "expected `period`, or `from` and `to`")
@@ -29,10 +29,10 @@ func (a *App) Asked(r proto.RunPeriods, now time.Time) ([]calendar.Occurrence, e
 		return nil, err
 	}
 	if end := now.Add(1); to.After(end) {
-		to = end // what has not begun is not made
+		to = end // a period that has not started is not made
 	}
 	if !from.Start.Before(to) {
-		return nil, proto.Errorf(proto.CodeInvalid, "no period starts from `from` on, before `to`, that has begun")
+		return nil, proto.Errorf(proto.CodeInvalid, "no period starts from `from` on, before `to`, that has started")
 	}
 	if a.Calendar.Count(from.Start, to, maxRunPeriods+1) > maxRunPeriods {
 		return nil, proto.Errorf(proto.CodeInvalid, "these are more than %d periods: run them in parts", maxRunPeriods)
@@ -44,7 +44,7 @@ func (a *App) Asked(r proto.RunPeriods, now time.Time) ([]calendar.Occurrence, e
 	return out, nil
 }
 
-// parsePeriod finds the period that a time is in, or that a name names.
+// parsePeriod finds the period by a time in it, or by its name.
 func (a *App) parsePeriod(field, s string, now time.Time) (calendar.Occurrence, error) {
 	t, err := a.parseTime(field, s, now)
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *App) parsePeriod(field, s string, now time.Time) (calendar.Occurrence, 
 	}
 	o, ok := a.Calendar.AtOrBefore(t)
 	if !ok {
-		return o, proto.Errorf(proto.CodeInvalid, "`%s`: no period of app %s has begun at %s", field, a.Def.Name, s)
+		return o, proto.Errorf(proto.CodeInvalid, "`%s`: no period of app %s had started at %s", field, a.Def.Name, s)
 	}
 	return o, nil
 }
@@ -79,12 +79,12 @@ func (a *App) parseTime(field, s string, now time.Time) (time.Time, error) {
 		if len(clock) < len(layout) {
 			continue
 		}
-		// Behind it may be an offset, which the name is compared with.
+		// An offset may follow: the whole name is compared below.
 		t, err := time.ParseInLocation(layout, clock[:len(layout)], a.Calendar.Location())
 		if err != nil {
 			continue
 		}
-		// A time that comes twice may be meant the second time.
+		// Of a clock time that comes twice, the second one may be meant.
 		for _, shift := range []time.Duration{0, time.Hour, -time.Hour, 30 * time.Minute, -30 * time.Minute} {
 			o, ok := a.Calendar.AtOrBefore(t.Add(shift))
 			if ok && a.Calendar.Name(o.Start, a.Def.Name) == clock+"-"+a.Def.Name {

@@ -8,8 +8,8 @@ import (
 )
 
 // CatchesUp reports whether the app runs periods that were missed one after the other,
-// and skips those that become due meanwhile. What was skipped is then between what is
-// still to run.
+// and skips those that become due meanwhile. Then skipped periods lie between others that
+// are still to run.
 func (a *App) CatchesUp() bool { return a.Missed() == MissedAll && a.Overlap() == OverlapSkip }
 
 // Skips are ranges of periods that were skipped, in order of their starts.
@@ -43,7 +43,7 @@ func (s Skips) count(app *App, from, to time.Time) (n int) {
 }
 
 // owed returns the first period from following on that was due already when the
-// Instance started that ends now, and is still to run.
+// instance started that ends now, and is still to run.
 func (a *App) owed(in *proto.Instance, following calendar.Occurrence, skips Skips) (calendar.Occurrence, bool) {
 	if !a.CatchesUp() || in.StartedAt == nil {
 		return following, false

@@ -6,7 +6,7 @@ import (
 	"github.com/treadle-run/treadle/calendar"
 )
 
-// DeadlineOf returns when the period is late that starts then, nils if it never is.
+// DeadlineOf returns the start of a period and when it is late; nils if it never is.
 func (a *App) DeadlineOf(start, end time.Time) (from, at *time.Time) {
 	if a.Def.Deadline <= 0 {
 		return nil, nil
@@ -19,7 +19,7 @@ func (a *App) DeadlineOf(start, end time.Time) (from, at *time.Time) {
 }
 
 // NextDeadline returns the first period from the one that starts at from on whose
-// DeadlineOf is after now, and that deadline; nils if there is none.
+// deadline is after now, and that deadline; nils if there is none.
 func (a *App) NextDeadline(ups map[string]*App, from, now time.Time) (start, at *time.Time) {
 	deadline := time.Duration(a.Def.Deadline)
 	if deadline <= 0 {
@@ -62,7 +62,7 @@ func (a *App) need(o calendar.Occurrence) (from time.Time, last calendar.Occurre
 	return from, last, ok && !last.Start.Before(from)
 }
 
-// LastDue is when a period of a job can start at the earliest: when the last instance
+// LastDue is when a period of an app can start at the earliest: when the last instance
 // that it needs is due.
 func (a *App) LastDue(ups map[string]*App, o calendar.Occurrence) time.Time {
 	due := o.Start

@@ -41,8 +41,7 @@ func (s *Skipped) Events(app string) []proto.AppEvent {
 	}}
 }
 
-// skip returns the periods from one that starts at from up to the one that starts at
-// to, without that.
+// skip returns the periods that start in [from, to).
 func (a *App) skip(from, to time.Time, why string) *Skipped {
 	n := a.Calendar.Count(from, to, MaxCounted)
 	last, ok := a.Calendar.AtOrBefore(to.Add(-time.Nanosecond))
@@ -56,8 +55,8 @@ func (a *App) skip(from, to time.Time, why string) *Skipped {
 // the occurrence that it becomes the instance of, and what is skipped by that.
 //
 // A period is missed if the next one is due too when it is looked at, or if it is
-// overdue because nothing looked. One that was held, for its host or because another
-// one ran, has a reason, and is not missed as long as it is the newest.
+// overdue because nothing looked. An instance that was held, for its host or because
+// another one ran, has a reason, and is not missed as long as it is the newest.
 //
 // skips are the periods that are skipped already, of an app that catches up.
 func (a *App) AtStart(in *proto.Instance, now time.Time, skips Skips) (*calendar.Occurrence, *Skipped) {
@@ -107,7 +106,7 @@ type Holder struct {
 	Recurring    bool
 }
 
-// markBackfill is behind the name of an instance in a ReasonSlot.
+// markBackfill follows the name of an instance in a ReasonSlot.
 const markBackfill = ", a backfill ("
 
 // ReasonBehind is the reason of an instance that waits for another one of its app.
@@ -134,7 +133,7 @@ func behindBackfill(reason string) bool {
 	return ok && !strings.Contains(name, "(")
 }
 
-// leave skips all periods up to the one that starts at last.
+// leave skips all periods up to the one that starts at last, that one too.
 func (a *App) leave(in *proto.Instance, last, now time.Time) (*calendar.Occurrence, *Skipped) {
 	next, ok := a.Calendar.Next(last)
 	if !ok {
@@ -165,10 +164,10 @@ func (a *App) keepNewest(in *proto.Instance, newest calendar.Occurrence, skips S
 }
 
 // NextInstance returns the recurring instance that comes after one that ends now, and what
-// is skipped by that; nil if none comes. skips are as for atStart.
+// is skipped by that; nil if none comes. skips are as for AtStart.
 //
 // With overlap skip, what became due while the one that ends ran is skipped. What was
-// DueAt before that was missed, not overlapped: it runs if missed ones do.
+// due before that was missed, not overlapped: it runs if missed ones do.
 func (a *App) NextInstance(in *proto.Instance, failed bool, now time.Time, skips Skips) (*NewInstance, *Skipped) {
 	after := in.PeriodStart
 	if before := a.Since.Add(-time.Nanosecond); before.After(after) {
@@ -189,8 +188,8 @@ func (a *App) NextInstance(in *proto.Instance, failed bool, now time.Time, skips
 			o = first
 		}
 		if a.CatchesUp() && in.StartedAt != nil {
-			if begun, ok := a.First(*in.StartedAt); ok && begun.Start.After(from.Start) {
-				from = begun
+			if after, ok := a.First(*in.StartedAt); ok && after.Start.After(from.Start) {
+				from = after
 			}
 		}
 		if !comes {

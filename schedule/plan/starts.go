@@ -10,15 +10,15 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// starts tells which periods of apps are expected: those of an app that starts by time
-// are its occurrences. Of one that depends on others, they are the periods in which one
-// of these has something to do: there is nothing to wait for in the others, such as the
-// Saturdays of what depends on work of weekdays.
+// Starts tells which periods of apps are expected. An app that starts by time expects each
+// of its occurrences. An app that depends on others expects the periods in which one of
+// these has something to do: an app that depends on work of weekdays has nothing to wait
+// for on Saturdays.
 type Starts struct {
 	Apps map[string]*App // an app, and all above it
 	// all counts also what was before the apps were there.
 	all bool
-	// known are answers of next and last: many ways may lead up to one app.
+	// known are answers of Next and Last: many ways may lead up to one app.
 	known map[startsKey]startsAnswer
 	depth int // of the calls that are under way
 }
@@ -40,11 +40,11 @@ const (
 	MaxExpected = 1_000_000
 	// maxKnown bounds the answers that are kept.
 	maxKnown = 10_000
-	// maxDepth is how far up it is looked. It ends, too, in a circle.
+	// maxDepth is how far up apps are followed, so that this ends in a cycle, too.
 	maxDepth = 200
 )
 
-// once returns what find finds, which it is asked for once.
+// once returns the answer of find, and calls that once for each question.
 func (s *Starts) once(app *App, t time.Time, forward bool, find func() (calendar.Occurrence, bool)) (calendar.Occurrence, bool) {
 	key := startsKey{app.Def.Name, t.UnixNano(), forward}
 	if a, ok := s.known[key]; ok {
@@ -63,10 +63,10 @@ func (s *Starts) once(app *App, t time.Time, forward bool, find func() (calendar
 	return o, ok
 }
 
-// everything is the same without regard to when the apps came.
+// Everything is the same without regard to when the apps came.
 func (s *Starts) Everything() *Starts { return &Starts{Apps: s.Apps, all: true} }
 
-// next returns the first period of a job that is expected and starts at t or later.
+// Next returns the first period of an app that is expected and starts at t or later.
 func (s *Starts) Next(a *App, t time.Time) (calendar.Occurrence, bool) {
 	if !s.all && a.Since.After(t) {
 		t = a.Since
@@ -93,7 +93,7 @@ func (s *Starts) Next(a *App, t time.Time) (calendar.Occurrence, bool) {
 	})
 }
 
-// last returns the last period of a job that is expected and starts before t.
+// Last returns the last period of an app that is expected and starts before t.
 func (s *Starts) Last(a *App, t time.Time) (calendar.Occurrence, bool) {
 	o, ok := a.Calendar.AtOrBefore(t.Add(-time.Nanosecond))
 	if ok && !a.Recurring() {
@@ -117,7 +117,7 @@ func (s *Starts) Last(a *App, t time.Time) (calendar.Occurrence, bool) {
 	return o, ok && (s.all || !o.Start.Before(a.Since))
 }
 
-// between returns the first and the last expected period of a job that start in
+// Between returns the first and the last expected period of an app that start in
 // [from, to); false if there is none.
 func (s *Starts) Between(a *App, from, to time.Time) (first, last calendar.Occurrence, ok bool) {
 	if last, ok = s.Last(a, to); !ok || last.Start.Before(from) {
@@ -127,7 +127,7 @@ func (s *Starts) Between(a *App, from, to time.Time) (first, last calendar.Occur
 	return first, last, ok && !first.Start.After(last.Start)
 }
 
-// count returns how many expected periods of a job start in [from, to), at most
+// Count returns how many expected periods of an app start in [from, to), at most
 // MaxExpected.
 func (s *Starts) Count(a *App, from, to time.Time) int {
 	first, last, ok := s.Between(a, from, to)
@@ -144,7 +144,7 @@ func (s *Starts) Count(a *App, from, to time.Time) int {
 	return n
 }
 
-// nothingIn says that a period of a job is not expected, since none of its upstream
+// NothingIn says that a period of an app is not expected, since none of its upstream
 // apps has a start in it; "" if one has.
 func (s *Starts) NothingIn(a *App, o calendar.Occurrence) string {
 	if a.Recurring() {
@@ -162,7 +162,7 @@ func (s *Starts) NothingIn(a *App, o calendar.Occurrence) string {
 	return "nothing to wait for: no start of " + strings.Join(slices.Sorted(maps.Keys(a.Def.Depends)), ", ") + " in it"
 }
 
-// missing returns which of the named apps are not there.
+// Missing returns which of the named apps are not there.
 func (s *Starts) Missing(app proto.App) (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(app.Depends)) {
 		if s.Apps[name] == nil {
