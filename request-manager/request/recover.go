@@ -58,7 +58,7 @@ func (r *recoverer) run(ctx context.Context) {
 		for _, h := range r.missing.take() {
 			r.recoverOne(ctx, h, "the job runner does not have it")
 		}
-		now := time.Now() // this process may be frozen at any moment, the answer be old
+		now := time.Now() // before the read: this process may be frozen at any moment
 		snapshot, err := r.look(ctx, known)
 		if err != nil {
 			known.interrupt()
@@ -108,7 +108,7 @@ func (r *recoverer) look(ctx context.Context, known *sightings) (snapshot, error
 }
 
 // recoverRunner recovers all that a dead runner held, and then takes it out of the
-// registry. It reports whether it has come that far.
+// registry. It reports whether it removed it.
 func (r *recoverer) recoverRunner(ctx context.Context, id, why string) bool {
 	held, err := r.store.HeldBy(ctx, id)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *recoverer) recoverRunner(ctx context.Context, id, why string) bool {
 		held = held[:maxRecover]
 		wait.Nudge(r.wake)
 	}
-	// Other managers do the same: in another order they do other ones first.
+	// Other managers do the same: in random order they rarely meet.
 	rand.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
 	all := true
 	for batch := range slices.Chunk(held, maxRecoverBatch) {
@@ -143,33 +143,7 @@ var errAside = errors.New("could not be recovered a short time ago")
 // recoverBatch recovers requests in one transaction, and those that it cannot read
 // or store so one by one. It reports whether none of them is left.
 func (r *recoverer) recoverBatch(ctx context.Context, held []store.Held, why string) bool {
-	var (
-		replays sync.WaitGroup
-		slots   = make(chan struct{}, maxReplays)
-		items   = make([]proto.ReportItem, len(held))
-		errs    = make([]error, len(held))
-	)
-	for i, h := range held {
-		if _, ok := r.aside[h.RequestID]; ok {
-			errs[i] = errAside
-			continue
-		}
-		slots <- struct{}{}
-		replays.Go(func() {
-			defer func() { <-slots }()
-			items[i], errs[i] = r.recovered(ctx, h, why)
-		})
-	}
-	replays.Wait()
-	var report proto.Report
-	var singly []store.Held
-	for i, h := range held {
-		if errs[i] != nil {
-			singly = append(singly, h)
-		} else {
-			report.Items = append(report.Items, items[i])
-		}
-	}
+	report, singly := r.replayAll(ctx, held, why)
 	var answer proto.ReportAnswer
 	var err error
 	if len(report.Items) > 0 {
@@ -201,6 +175,37 @@ func (r *recoverer) recoverBatch(ctx context.Context, held []store.Held, why str
 		all = r.recoverOne(ctx, h, why) && all
 	}
 	return all
+}
+
+// replayAll computes what becomes of requests, several at a time, and returns those of
+// which it cannot tell.
+func (r *recoverer) replayAll(ctx context.Context, held []store.Held, why string) (report proto.Report, failed []store.Held) {
+	var (
+		replays sync.WaitGroup
+		slots   = make(chan struct{}, maxReplays)
+		items   = make([]proto.ReportItem, len(held))
+		errs    = make([]error, len(held))
+	)
+	for i, h := range held {
+		if _, ok := r.aside[h.RequestID]; ok {
+			errs[i] = errAside
+			continue
+		}
+		slots <- struct{}{}
+		replays.Go(func() {
+			defer func() { <-slots }()
+			items[i], errs[i] = r.recovered(ctx, h, why)
+		})
+	}
+	replays.Wait()
+	for i, h := range held {
+		if errs[i] != nil {
+			failed = append(failed, h)
+		} else {
+			report.Items = append(report.Items, items[i])
+		}
+	}
+	return report, failed
 }
 
 // recoverOne recovers one request. One that cannot be recovered is set aside: it

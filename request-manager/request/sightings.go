@@ -10,17 +10,17 @@ import (
 // maxTakeovers is how many takeovers are remembered.
 const maxTakeovers = 1000
 
-// sightings is what a manager remembers of the runners from one look at the
-// registry to the next.
+// sightings is what a manager remembers of the runners between two reads of the
+// registry. Only the loop of the recoverer uses it.
 type sightings struct {
 	seen map[string]sighting // by runner id
 	// looking says that the registry was read before.
 	looking bool
 	// databaseSince is since when the database has answered without a break.
 	databaseSince time.Time
-	// absentSince has runners that hold requests and are not registered: they were dead
-	// and forgotten when a manager that did not know it handed something over to them,
-	// and ended itself.
+	// absentSince has runners that hold requests and are not registered: a manager handed
+	// a request over to a runner that had just been removed as dead, and then ended
+	// itself.
 	absentSince map[string]time.Time
 	// takeovers has runners that were declared dead because another process registered
 	// at their address, by id. A process that comes back after that shows that both
@@ -35,14 +35,14 @@ func newSightings() *sightings {
 	return s
 }
 
-// interrupt records that the database was unavailable: runners that could not be
-// seen meanwhile are not held to it.
+// interrupt records that the database was unavailable: that time does not count as
+// silence of the runners.
 func (s *sightings) interrupt() {
 	s.seen, s.looking, s.databaseSince = map[string]sighting{}, false, time.Time{}
 }
 
-// record records what the registry says of runners. It returns those that live at
-// an address that they share, if that was not known.
+// record records the registered runners. It returns those of which it is new that they
+// share their address with another one.
 func (s *sightings) record(runners []proto.Runner) (sharing []proto.Runner) {
 	seen := make(map[string]sighting, len(runners))
 	for _, r := range runners {
