@@ -93,6 +93,21 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	defer runners.Close()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	manager, recurring := wire(cfg, deps, db, specs, runners, metrics)
+	handler := api.New(api.Config{
+		Version: deps.Version, Secret: string(secret), ArgsLimit: int64(cfg.Limits.Args),
+		Closing: ctx.Done(), Registry: metrics,
+		Guard: httpjson.Guard{
+			Names:       config.ServerNames(cfg.Server.Addr, "", cfg.Server.Names),
+			Certificate: httpjson.ServerCertificate(serverTLS),
+		},
+	}, services(manager, recurring), deps.Logger)
+	return serve(ctx, cfg, deps, ln, handler, manager, recurring)
+}
+
+// wire makes the manager of requests and the engine of recurring work, of which each
+// calls the other.
+func wire(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, runners request.JobRunners, metrics *prometheus.Registry) (*request.Manager, *engine.Engine) {
 	managerID := newManagerID()
 	var recurring *engine.Engine // nothing calls it before the manager runs
 	manager := request.New(request.Config{
@@ -105,15 +120,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		HostUp: func(host string) { recurring.HostUp(host) },
 	})
 	recurring = newEngine(cfg, deps, db, specs, manager, managerID, metrics)
-	handler := api.New(api.Config{
-		Version: deps.Version, Secret: string(secret), ArgsLimit: int64(cfg.Limits.Args),
-		Closing: ctx.Done(), Registry: metrics,
-		Guard: httpjson.Guard{
-			Names:       config.ServerNames(cfg.Server.Addr, "", cfg.Server.Names),
-			Certificate: httpjson.ServerCertificate(serverTLS),
-		},
-	}, services(manager, recurring), deps.Logger)
-	return serve(ctx, cfg, deps, ln, handler, manager, recurring)
+	return manager, recurring
 }
 
 // services says who serves which part of the API.
