@@ -4,7 +4,9 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -38,28 +40,11 @@ type Deps struct {
 // those it has and hands them back. The error says why it could not start, or what
 // it could not hand back.
 func Run(ctx context.Context, cfg Config, deps Deps) error {
-	if err := cfg.Validate(); err != nil {
-		return err
-	}
-	if cfg.WorkDir != "" {
-		if err := os.Chdir(cfg.WorkDir); err != nil {
-			return fmt.Errorf("work_dir: %w", err)
-		}
-	}
-	rmTLS, err := cfg.RMClient.TLS.Client()
-	if err != nil {
-		return fmt.Errorf("rm_client.tls: %w", err)
-	}
-	mutual := cfg.Server.TLS.Mutual() && cfg.RMClient.TLS.CertFile != ""
-	secret, err := cfg.Cluster.Load(mutual)
+	c, err := loadCredentials(cfg, deps.Logger)
 	if err != nil {
 		return err
 	}
-	serverTLS, err := cfg.Server.TLS.Server()
-	if err != nil {
-		return fmt.Errorf("server.tls: %w", err)
-	}
-	ln, err := httpserve.Listen(cfg.Server.Addr, serverTLS)
+	ln, err := httpserve.Listen(cfg.Server.Addr, c.serverTLS)
 	if err != nil {
 		return err
 	}
@@ -67,15 +52,11 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	if err != nil {
 		return err
 	}
-	rm := client.New(client.Config{URL: cfg.RMClient.URL, Secret: string(secret), TLS: rmTLS})
+	rm := client.New(client.Config{URL: cfg.RMClient.URL, Secret: string(c.secret), TLS: c.rmTLS})
 	defer rm.Close()
-	jobUser, err := userOfJobs(cfg, deps.Logger)
-	if err != nil {
-		return err
-	}
-	supervisor := supervise.NewAs(deps.Logger, jobUser)
-	// The manager takes what was at this address for dead as soon as this runner
-	// registers: so must all its commands be.
+	supervisor := supervise.NewAs(deps.Logger, c.jobUser)
+	// The manager counts the earlier runner at this address as lost as soon as this one
+	// registers: so all its commands must have ended.
 	if err := supervisor.Succeed(ctx, self.URL); err != nil {
 		if ctx.Err() != nil {
 			return nil // told to end before it started
@@ -89,10 +70,10 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		JobContext:  func(ctx context.Context) context.Context { return supervise.With(ctx, supervisor) },
 	})
 	handler := api.New(api.Config{
-		Version: deps.Version, BaseURL: self.URL, Secret: string(secret), Registry: prometheus.NewRegistry(),
+		Version: deps.Version, BaseURL: self.URL, Secret: string(c.secret), Registry: prometheus.NewRegistry(),
 		Guard: httpjson.Guard{
 			Names:       config.ServerNames(cfg.Server.Addr, cfg.Server.URL, cfg.Server.Names),
-			Certificate: httpjson.ServerCertificate(serverTLS),
+			Certificate: httpjson.ServerCertificate(c.serverTLS),
 		},
 	}, runner, deps.Logger)
 
@@ -100,9 +81,20 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	if deps.Ready != nil {
 		deps.Ready(ln.Addr().String())
 	}
-	// The order of the end: the runner hands its chains back while the API still
-	// answers (what runs now, and that nothing new is taken) and commands are
-	// supervised; then the API and the supervisor end.
+	err = serve(ctx, runner, supervisor.Run, func(ctx context.Context) error {
+		return httpserve.Serve(ctx, ln, handler, cfg.ShutdownTimeout, deps.Logger)
+	})
+	if err == nil {
+		deps.Logger.Info("job runner has shut down: all job chains are handed back")
+	}
+	return err
+}
+
+// serve runs everything until ctx ends, or the API cannot be served any more. The order
+// of the end: the runner hands its chains back while the API still answers (what runs
+// now, and that nothing new is accepted) and commands are supervised; then the API and
+// the supervisor end.
+func serve(ctx context.Context, runner *run.Runner, superviseCommands func(context.Context), serveAPI func(context.Context) error) error {
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	running, stopRunning := context.WithCancel(ctx)
@@ -111,21 +103,47 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		served   sync.WaitGroup
 		serveErr error
 	)
-	served.Go(func() { supervisor.Run(serving) })
+	served.Go(func() { superviseCommands(serving) })
 	served.Go(func() {
-		serveErr = httpserve.Serve(serving, ln, handler, cfg.ShutdownTimeout, deps.Logger)
+		serveErr = serveAPI(serving)
 		stopRunning()
 	})
 	runErr := runner.Run(running)
 	stopServing()
 	served.Wait()
-	if serveErr != nil {
-		return serveErr
+	return cmp.Or(serveErr, runErr)
+}
+
+// credentials are what the runner proves itself with, and whom its commands run as.
+type credentials struct {
+	secret           config.Secret
+	rmTLS, serverTLS *tls.Config
+	jobUser          *supervise.User // nil: that of the runner
+}
+
+// loadCredentials checks the configuration, goes to the directory that jobs run in, and
+// reads the files that the configuration names.
+func loadCredentials(cfg Config, log *slog.Logger) (c credentials, err error) {
+	if err := cfg.Validate(); err != nil {
+		return c, err
 	}
-	if runErr == nil {
-		deps.Logger.Info("job runner has shut down: all job chains are handed back")
+	if cfg.WorkDir != "" {
+		if err := os.Chdir(cfg.WorkDir); err != nil {
+			return c, fmt.Errorf("work_dir: %w", err)
+		}
 	}
-	return runErr
+	if c.rmTLS, err = cfg.RMClient.TLS.Client(); err != nil {
+		return c, fmt.Errorf("rm_client.tls: %w", err)
+	}
+	if c.serverTLS, err = cfg.Server.TLS.Server(); err != nil {
+		return c, fmt.Errorf("server.tls: %w", err)
+	}
+	mutual := cfg.Server.TLS.Mutual() && cfg.RMClient.TLS.CertFile != ""
+	if c.secret, err = cfg.Cluster.Load(mutual); err != nil {
+		return c, err
+	}
+	c.jobUser, err = userOfJobs(cfg, log)
+	return c, err
 }
 
 // userOfJobs finds the user whom commands run as; nil is that of the runner.
