@@ -14,7 +14,7 @@ func TestMissedAllRunWithOverlapSkip(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name    string
-		most    uint
+		limit   uint
 		fails   bool
 		want    []string // by 00:30:30; each takes 2m5s
 		skipped uint64
@@ -28,7 +28,7 @@ func TestMissedAllRunWithOverlapSkip(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(w *world) {
 				e := w.engine("m1")
-				w.put(e, minutely(func(a *proto.App) { a.Missed, a.MissedCap = plan.MissedAll, tc.most }))
+				w.put(e, minutely(func(a *proto.App) { a.Missed, a.MissedCap = plan.MissedAll, tc.limit }))
 				stop := w.run(e)
 				at(2*time.Minute + 30*time.Second)
 				stop()

@@ -9,7 +9,7 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// checks is a check that knows no app without its upstream apps, and no circle.
+// checks is a check that knows no app without its upstream apps, and no cycle.
 func checks(c *Config) {
 	c.Check = func(app proto.App, others map[string]proto.App) error {
 		for up := range app.Depends {
@@ -17,18 +17,18 @@ func checks(c *Config) {
 				return proto.Errorf(proto.CodeInvalid, "no app %s", up)
 			}
 		}
-		var circle func(name string, left int) bool
-		circle = func(name string, left int) bool {
+		var cycle func(name string, left int) bool
+		cycle = func(name string, left int) bool {
 			for up := range others[name].Depends {
-				if up == app.Name || left > 0 && circle(up, left-1) {
+				if up == app.Name || left > 0 && cycle(up, left-1) {
 					return true
 				}
 			}
 			return false
 		}
 		for up := range app.Depends {
-			if up == app.Name || circle(up, len(others)) {
-				return proto.Errorf(proto.CodeInvalid, "a circle")
+			if up == app.Name || cycle(up, len(others)) {
+				return proto.Errorf(proto.CodeInvalid, "a cycle")
 			}
 		}
 		return nil
@@ -63,11 +63,11 @@ func TestDefinitionsChangedAtOnce(t *testing.T) {
 		a, b      func(w *world, e *Engine) error
 		bothWrong func(apps map[string]proto.App) bool
 	}{
-		{"a circle of two", []proto.App{hourly("a"), hourly("b")},
+		{"a cycle of two", []proto.App{hourly("a"), hourly("b")},
 			func(w *world, e *Engine) error { _, err := e.PutApp(w.t.Context(), hourly("a", "b")); return err },
 			func(w *world, e *Engine) error { _, err := e.PutApp(w.t.Context(), hourly("b", "a")); return err },
 			func(apps map[string]proto.App) bool { return len(apps["a"].Depends)+len(apps["b"].Depends) > 1 }},
-		{"a circle of three", []proto.App{hourly("a"), hourly("b"), hourly("c", "b")},
+		{"a cycle of three", []proto.App{hourly("a"), hourly("b"), hourly("c", "b")},
 			func(w *world, e *Engine) error { _, err := e.PutApp(w.t.Context(), hourly("a", "c")); return err },
 			func(w *world, e *Engine) error { _, err := e.PutApp(w.t.Context(), hourly("b", "a")); return err },
 			func(apps map[string]proto.App) bool { return len(apps["a"].Depends)+len(apps["b"].Depends) > 1 }},

@@ -207,7 +207,7 @@ func TestWhatIsDueSaysWhyItDoesNotRun(t *testing.T) {
 			},
 			blocked: "the app is paused",
 		},
-		"host is away": {
+		"host is down": {
 			change:  func(a *proto.App) { a.Host = "h" },
 			prepare: func(w *world, _ *Engine) { w.setDown("h", true) },
 			at:      1.5,

@@ -120,7 +120,7 @@ func TestTakeOverAtTheEdge(t *testing.T) {
 		w.put(e, proto.App{Name: "tick", Request: "x", Every: proto.Duration(4 * time.Minute)})
 		w.run(e)
 		at(3*time.Minute + 50*time.Second)
-		// Another member takes the instance in this moment, and is never heard of again.
+		// Another member takes the instance in this moment, and is never seen again.
 		_, _, _, err := w.store.NodeHeartbeat(w.t.Context(), proto.Node{ID: "dead"}, 15*time.Second)
 		must(w.t, err)
 		last := time.Now()
@@ -137,7 +137,7 @@ func TestTakeOverAtTheEdge(t *testing.T) {
 	})
 }
 
-// While the database is away a member must not work longer than others wait: its
+// While the database is unavailable a member must not work longer than others wait: its
 // calls end with its right to work, and it comes back as another one.
 func TestMemberThatCannotBeat(t *testing.T) {
 	t.Parallel()

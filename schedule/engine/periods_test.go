@@ -122,7 +122,7 @@ func TestRunPeriods(t *testing.T) {
 			{"up", proto.RunPeriods{Period: "1999-12-31-1600-up"}, "1999-12-31-1600 false"},
 			{"up", proto.RunPeriods{Period: "1999-12-31T21:40:00Z", Again: true}, "1999-12-31-1600 true"},
 			{"up", proto.RunPeriods{From: "2000-01-01T02:00:00Z", To: "2000-01-01T09:00:00Z"},
-				"1999-12-31-2100 false, 1999-12-31-2200 false"}, // what has not begun is not there
+				"1999-12-31-2100 false, 1999-12-31-2200 false"}, // a period that has not started is not there
 			{"down", proto.RunPeriods{Period: "1999-12-31-1300-down"}, "1999-12-31-1300 false"},
 			{"down", proto.RunPeriods{Period: "1999-12-31-1300-down", Force: true}, "1999-12-31-1300 true"},
 		} {

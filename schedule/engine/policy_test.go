@@ -117,7 +117,7 @@ func TestOverlap(t *testing.T) {
 				e := w.engine("m1")
 				w.put(e, minutely(func(a *proto.App) { a.Overlap = tc.overlap }))
 				w.run(e)
-				most := 0
+				atOnce := 0
 				for m := time.Duration(1); m <= 8; m++ {
 					at(m*time.Minute + 30*time.Second)
 					n := 0
@@ -126,14 +126,14 @@ func TestOverlap(t *testing.T) {
 							n++
 						}
 					}
-					most = max(most, n)
+					atOnce = max(atOnce, n)
 				}
 				for i := range tc.want {
 					tc.want[i] = "2000-01-01-" + tc.want[i]
 				}
 				w.wantRan("tick", tc.want...)
-				if most != tc.atOnce {
-					w.t.Errorf("%d ran at once, want %d", most, tc.atOnce)
+				if atOnce != tc.atOnce {
+					w.t.Errorf("%d ran at once, want %d", atOnce, tc.atOnce)
 				}
 				if n := w.skippedOf("tick"); n != tc.skipped {
 					w.t.Errorf("%d periods are recorded as skipped, want %d", n, tc.skipped)

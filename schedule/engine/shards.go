@@ -30,10 +30,10 @@ func shardsOf(id string, live []string, n int) (buckets []store.BucketRange, cou
 
 func owner(shard int, live []string) string {
 	var best string
-	var most uint64
+	var top uint64
 	for _, id := range live {
-		if w := weight(shard, id); best == "" || w > most || w == most && id > best {
-			best, most = id, w
+		if w := weight(shard, id); best == "" || w > top || w == top && id > best {
+			best, top = id, w
 		}
 	}
 	return best

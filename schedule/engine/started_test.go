@@ -7,7 +7,7 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// Of a period that has begun, all upstream instances may be done when the app that
+// Of a period that has started, all upstream instances may be done when the app that
 // depends on them comes: it runs all the same.
 func TestPeriodThatIsDoneBeforeItsAppComes(t *testing.T) {
 	t.Parallel()
