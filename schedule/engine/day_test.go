@@ -168,7 +168,7 @@ func TestLateUpstreamHoldsBackItsDependents(t *testing.T) {
 	})
 }
 
-func TestHostThatIsAway(t *testing.T) {
+func TestHostThatIsDown(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.setDown("dal-01", true)

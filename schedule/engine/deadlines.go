@@ -105,7 +105,7 @@ func (d *deadlines) lateEvent(ctx context.Context, app *plan.App, from, to time.
 	if err != nil {
 		return nil, err
 	}
-	gone := 0
+	skipped := 0
 	for _, ev := range events {
 		a, b := ev.PeriodStart, ev.PeriodTo
 		if a.Before(from) {
@@ -114,9 +114,9 @@ func (d *deadlines) lateEvent(ctx context.Context, app *plan.App, from, to time.
 		if end := to.Add(-1); b.After(end) {
 			b = end
 		}
-		gone += app.Calendar.Count(a, b.Add(1), plan.MaxCounted)
+		skipped += app.Calendar.Count(a, b.Add(1), plan.MaxCounted)
 	}
-	n := all - done - gone
+	n := all - done - skipped
 	if n <= 0 {
 		return nil, nil
 	}

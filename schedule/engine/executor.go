@@ -123,17 +123,17 @@ func (x *Executor) applyPolicy(ctx context.Context, app *plan.App, in *proto.Ins
 	if err != nil {
 		return err
 	}
-	to, gone := app.AtStart(in, now, skips)
+	to, skipped := app.AtStart(in, now, skips)
 	if to == nil {
 		return nil
 	}
 	n := newInstance(app.Instance(*to))
-	err = x.store.RescheduleInstance(ctx, in.InstanceSpecifier, app.Generation, *n, gone.Events(in.App))
+	err = x.store.RescheduleInstance(ctx, in.InstanceSpecifier, app.Generation, *n, skipped.Events(in.App))
 	if err != nil {
 		return err
 	}
-	if gone != nil {
-		x.metrics.skipped.Add(float64(gone.Count))
+	if skipped != nil {
+		x.metrics.skipped.Add(float64(skipped.Count))
 	}
 	if n.Due.After(now) {
 		return errDropped
@@ -194,5 +194,5 @@ func (x *Executor) runAgain(ctx context.Context, in proto.Instance) error {
 			return x.Run(ctx, found)
 		}
 	}
-	return nil // it is in the store for whoever looks next
+	return nil // the member that looks next finds it in the store
 }

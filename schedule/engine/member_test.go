@@ -111,7 +111,7 @@ func TestNumberOfShardsChanges(t *testing.T) {
 	})
 }
 
-// A member that is gone without a word holds an instance: it is taken over when its
+// A member that died without a word holds an instance: it is taken over when its
 // last heartbeat is older than StaleAfter, and not before.
 func TestTakeOverAtTheEdge(t *testing.T) {
 	t.Parallel()
@@ -148,7 +148,7 @@ func TestMemberThatCannotBeat(t *testing.T) {
 		w.run(e)
 		at(4*time.Minute + time.Second)
 		<-h.began
-		// Somebody says that it is gone: its next heartbeat is refused.
+		// Another member signs it off: its next heartbeat is refused.
 		must(w.t, w.store.NodeGone(w.t.Context(), "m1"))
 		after(4 * time.Second)
 		select {

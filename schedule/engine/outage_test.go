@@ -34,7 +34,7 @@ func (l *lockedBuffer) count(s string) int {
 
 // The tables are gone for ten minutes, as if the database were: the member drops what
 // it has, does not fill the log, and catches up by itself.
-func TestDatabaseIsAway(t *testing.T) {
+func TestDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		var log lockedBuffer

@@ -27,7 +27,7 @@ func TestWhatSpecsDoToAppsOfTheAPI(t *testing.T) {
 		e := w.engine("m2", specs(hourly("stays"), hourly("taken")), func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 		must(w.t, e.Sync(w.t.Context()))
 		want := map[string]string{
-			"one": "upstream app feed is not there", "two": "upstream apps are not there: feed, other", "fine": "", "stays": "",
+			"one": "upstream app feed does not exist", "two": "upstream apps do not exist: feed, other", "fine": "", "stays": "",
 			"taken": "the specs declare an app of this name, too, which is left out: delete this one, or rename that",
 		}
 		list, err := e.Apps(w.t.Context(), "", 0)

@@ -11,7 +11,7 @@ import (
 
 const (
 	purgeEvery = time.Hour
-	// keepNodes is for how long a member is shown that is gone.
+	// keepNodes is for how long a member is shown that has left.
 	keepNodes = 24 * time.Hour
 )
 
@@ -22,7 +22,7 @@ type purger struct {
 	keep  time.Duration
 }
 
-// run deletes instances and events that are old, and members that are long gone.
+// run deletes instances and events that are old, and members that left long ago.
 func (p *purger) run(ctx context.Context) {
 	t := &trouble{log: p.log, msg: "deleting old instances"}
 	every(ctx, purgeEvery, nil, t, func(ctx context.Context) error {

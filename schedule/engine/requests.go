@@ -52,7 +52,7 @@ func NewRequestHook(r Requests) *RequestHook {
 	return h
 }
 
-// Ready reports whether the host of the instance is there.
+// Ready reports whether the host of the instance is up.
 func (h *RequestHook) Ready(_ context.Context, in proto.Instance) (ok bool, reason string) {
 	if in.Host == "" || h.requests.HostUp(in.Host) {
 		return true, ""
@@ -160,7 +160,7 @@ func (h *RequestHook) getOrCreate(ctx context.Context, id string, c proto.Create
 	}
 	r, err := h.requests.Get(ctx, id)
 	if proto.ErrorCode(err) == proto.CodeNotFound && err != nil {
-		return r, Outcome{Done: true, Reason: "request " + id + " is gone", RequestID: id}, nil
+		return r, Outcome{Done: true, Reason: "request " + id + " no longer exists", RequestID: id}, nil
 	}
 	return r, Outcome{}, err
 }

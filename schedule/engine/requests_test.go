@@ -126,7 +126,7 @@ func TestRequestThatFails(t *testing.T) {
 			f.byID["r1"].State, f.byID["r1"].Reason = proto.StateFail, "job x failed"
 		}, "request r1 ended FAIL: job x failed"},
 		{"stopped by a user", func(f *fakeRequests, _ *proto.Instance) { f.byID["r1"].State = proto.StateStopped }, "request r1 ended STOPPED"},
-		{"removed", func(_ *fakeRequests, in *proto.Instance) { in.RequestID = "r9" }, "request r9 is gone"},
+		{"removed", func(_ *fakeRequests, in *proto.Instance) { in.RequestID = "r9" }, "request r9 no longer exists"},
 		{"refused", func(f *fakeRequests, in *proto.Instance) {
 			f.refuse, in.RequestID = proto.Errorf(proto.CodeInvalid, "no request type count"), ""
 		}, "no request type count"},
@@ -149,7 +149,7 @@ func TestRequestThatFails(t *testing.T) {
 	}
 }
 
-func TestRequestWhileTheDatabaseIsAway(t *testing.T) {
+func TestRequestWhileTheDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	f := newFakeRequests()
 	f.refuse = proto.Errorf(proto.CodeUnavailable, "the database does not answer")

@@ -20,7 +20,7 @@ func (t *tally) add(k instanceKey) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.n) >= maxTally && t.n[k] == 0 {
-		clear(t.n) // the waits of all begin anew
+		clear(t.n) // the waits of all start over
 	}
 	t.n[k]++
 	return t.n[k]

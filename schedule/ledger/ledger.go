@@ -113,8 +113,8 @@ type line struct {
 	calendar.Occurrence
 	// expected says that the calendar has it, from `since` of the app on.
 	expected bool
-	// gone says why it does not run, if that is known beforehand.
-	gone string
+	// skipped says why it does not run, if that is known beforehand.
+	skipped string
 }
 
 // lines returns the newest limit periods that start in [since, until), newest first:
@@ -184,9 +184,9 @@ func (l *appLedger) skippedBefore(ctx context.Context, since, until time.Time, l
 	var out []line
 	for _, ev := range events {
 		if !l.fits(ev) {
-			x := line{Occurrence: calendar.Occurrence{Start: ev.PeriodStart, End: ev.PeriodTo}, gone: ev.Reason}
+			x := line{Occurrence: calendar.Occurrence{Start: ev.PeriodStart, End: ev.PeriodTo}, skipped: ev.Reason}
 			if ev.Count > 1 {
-				x.gone = fmt.Sprintf("%s (%d periods, the last from %s)", ev.Reason, ev.Count, stamp(ev.PeriodTo))
+				x.skipped = fmt.Sprintf("%s (%d periods, the last from %s)", ev.Reason, ev.Count, stamp(ev.PeriodTo))
 			}
 			if !x.Start.Before(since) {
 				out = append(out, x)
@@ -196,7 +196,7 @@ func (l *appLedger) skippedBefore(ctx context.Context, since, until time.Time, l
 		o, ok := l.app.Calendar.AtOrBefore(ev.PeriodTo)
 		for ; ok && len(out) < limit && !o.Start.Before(ev.PeriodStart) && !o.Start.Before(since); o, ok = l.app.Before(o) {
 			if o.Start.Before(until) {
-				out = append(out, line{Occurrence: o, gone: ev.Reason})
+				out = append(out, line{Occurrence: o, skipped: ev.Reason})
 			}
 		}
 	}
@@ -243,8 +243,8 @@ func (l *appLedger) whySkipped(x line) (why string, ok bool) {
 	if why = l.starts.NothingIn(l.app, x.Occurrence); x.expected && why != "" {
 		return why, true
 	}
-	if x.gone != "" || !x.expected {
-		return x.gone, x.gone != ""
+	if x.skipped != "" || !x.expected {
+		return x.skipped, x.skipped != ""
 	}
 	for _, ev := range l.skipped {
 		if !x.Start.Before(ev.PeriodStart) && !x.Start.After(ev.PeriodTo) {

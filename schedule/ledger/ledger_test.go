@@ -164,8 +164,8 @@ func TestProblems(t *testing.T) {
 		want string
 	}{
 		{"none", hourly("x", "up"), ""},
-		{"no upstream app", hourly("x", "gone"), "upstream app gone is not there"},
-		{"several", hourly("x", "gone", "lost", "up"), "upstream apps are not there: gone, lost"},
+		{"no upstream app", hourly("x", "gone"), "upstream app gone does not exist"},
+		{"several", hourly("x", "gone", "lost", "up"), "upstream apps do not exist: gone, lost"},
 		{"the specs have one of this name", hourly("specs"),
 			"the specs declare an app of this name, too, which is left out: delete this one, or rename that"},
 	} {

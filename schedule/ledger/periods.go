@@ -56,11 +56,11 @@ func (l *appLedger) period(ctx context.Context, x line) (p proto.Period, err err
 		p.Due = a.LastDue(l.ups, x.Occurrence)
 	}
 	in, made := l.instances[x.Start.UnixMicro()]
-	why, gone := l.whySkipped(x)
+	why, skipped := l.whySkipped(x)
 	switch {
 	case made:
 		l.fill(&p, x, in)
-	case gone:
+	case skipped:
 		p.State, p.Reason = proto.PeriodSkipped, why
 	case a.Recurring() || x.Start.After(l.now):
 		p.Reason = l.whyNot(&p)

@@ -43,17 +43,17 @@ func (l *Ledger) Problems(ctx context.Context, rows []store.AppRow) (map[string]
 }
 
 func (l *Ledger) problem(row store.AppRow, there map[string]bool) string {
-	var gone []string
+	var missing []string
 	for _, up := range slices.Sorted(maps.Keys(row.App.Depends)) {
 		if !there[up] {
-			gone = append(gone, up)
+			missing = append(missing, up)
 		}
 	}
 	switch {
-	case len(gone) == 1:
-		return "upstream app " + gone[0] + " is not there"
-	case len(gone) > 1:
-		return "upstream apps are not there: " + proto.Names(gone)
+	case len(missing) == 1:
+		return "upstream app " + missing[0] + " does not exist"
+	case len(missing) > 1:
+		return "upstream apps do not exist: " + proto.Names(missing)
 	case row.Source == proto.AppFromAPI && l.declared[row.App.Name]:
 		return "the specs declare an app of this name, too, which is left out: delete this one, or rename that"
 	}

@@ -29,7 +29,7 @@ func (u *Upstream) Of(ctx context.Context, app *plan.App) (map[string]*plan.App,
 }
 
 // Complete reports whether the upstream apps have SUCCEEDED for all of a period of an
-// app. An upstream app that is not there has not; one that is newer than the period
+// app. An upstream app that does not exist has not; one that is newer than the period
 // does not hold it back. If all of them are newer, the period is one that was run
 // later: then each of them must have completed all of it.
 func (u *Upstream) Complete(ctx context.Context, app *plan.App, o calendar.Occurrence) (bool, error) {

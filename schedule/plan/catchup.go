@@ -49,8 +49,8 @@ func (a *App) owed(in *proto.Instance, following calendar.Occurrence, skips Skip
 		return following, false
 	}
 	for o, ok := following, true; ok && !a.DueAt(o.Start).After(*in.StartedAt); {
-		last, gone := skips.cover(o)
-		if !gone {
+		last, covered := skips.cover(o)
+		if !covered {
 			return o, true
 		}
 		o, ok = a.Calendar.Next(last)

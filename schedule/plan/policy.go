@@ -151,7 +151,7 @@ func (a *App) keepNewest(in *proto.Instance, newest calendar.Occurrence, skips S
 	}
 	oldest, kept := newest, 0
 	for o, ok := newest, true; ok && kept < limit && o.Start.After(in.PeriodStart); o, ok = a.Before(o) {
-		if _, gone := skips.cover(o); !gone {
+		if _, covered := skips.cover(o); !covered {
 			oldest = o
 			kept++
 		}
@@ -178,7 +178,7 @@ func (a *App) NextInstance(in *proto.Instance, failed bool, now time.Time, skips
 		return nil, nil
 	}
 	o, why := following, ReasonQueued
-	var gone *Skipped
+	var skipped *Skipped
 	if a.Overlap() == OverlapSkip && !a.DueAt(o.Start).After(now) {
 		first, comes := a.First(now)
 		from := following
@@ -196,7 +196,7 @@ func (a *App) NextInstance(in *proto.Instance, failed bool, now time.Time, skips
 			return nil, nil
 		}
 		if !first.Start.IsZero() && from.Start.Before(first.Start) {
-			gone = a.skip(from.Start, first.Start, whyOverlap(in))
+			skipped = a.skip(from.Start, first.Start, whyOverlap(in))
 		}
 	}
 	n := a.Instance(o)
@@ -206,5 +206,5 @@ func (a *App) NextInstance(in *proto.Instance, failed bool, now time.Time, skips
 	if delay := time.Duration(a.Def.FailureDelay); failed && delay > 0 && now.Add(delay).After(n.Due) {
 		n.FetchAt, n.Reason = now.Add(delay), ReasonDelay
 	}
-	return n, gone
+	return n, skipped
 }
