@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/treadle-run/treadle/cmd/internal/verb"
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/request-manager/app"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/test/torture"
 	"github.com/treadle-run/treadle/test/torture/schedule"
 )
@@ -88,7 +88,7 @@ func (p *program) schedule(ctx context.Context, path string, o schedule.Options,
 	switch {
 	case errors.Is(err, schedule.ErrInUse):
 		return verb.Usagef("%w", err)
-	case errors.Is(err, store.ErrUnavailable):
+	case errors.Is(err, database.ErrUnavailable):
 		return &verb.ExitError{Code: verb.ExitUnreachable, Err: err}
 	case err != nil:
 		return err
@@ -97,17 +97,17 @@ func (p *program) schedule(ctx context.Context, path string, o schedule.Options,
 }
 
 // store is the database of the configuration.
-func (p *program) store(path string) (store.Config, error) {
+func (p *program) store(path string) (database.Config, error) {
 	cfg := app.Default()
 	validate := func(c app.Config) error { return errors.Join(c.ValidateDatabase(), c.Log.Validate()) }
 	if err := verb.LoadConfig(p.env, path, &cfg, validate); err != nil {
-		return store.Config{}, err
+		return database.Config{}, err
 	}
 	tls, err := cfg.MySQL.TLS.Client()
 	if err != nil {
-		return store.Config{}, fmt.Errorf("mysql.tls: %w", err)
+		return database.Config{}, fmt.Errorf("mysql.tls: %w", err)
 	}
-	return store.Config{
+	return database.Config{
 		MySQLDSN: string(cfg.MySQL.DSN), SQLitePath: cfg.SQLite.Path, TLS: tls,
 		Tries: cfg.DB.Tries, RetryWait: cfg.DB.RetryWait, Logger: cfg.Log.Logger(p.out.Stderr),
 	}, nil

@@ -20,6 +20,7 @@ import (
 
 	"github.com/treadle-run/treadle/config"
 	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/internal/httpjson"
 	"github.com/treadle-run/treadle/internal/httpserve"
 	"github.com/treadle-run/treadle/job"
@@ -81,7 +82,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 		return err
 	}
 	defer unlock()
-	db, err := OpenStore(ctx, cfg, deps.Logger)
+	db, err := OpenDatabase(ctx, cfg, deps.Logger)
 	if err != nil {
 		return err
 	}
@@ -107,11 +108,11 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 
 // wire makes the manager of requests and the engine of recurring work, of which each
 // calls the other.
-func wire(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, runners request.JobRunners, metrics *prometheus.Registry) (*request.Manager, *engine.Engine) {
+func wire(cfg Config, deps Deps, db *database.DB, specs *grapher.Specs, runners request.JobRunners, metrics *prometheus.Registry) (*request.Manager, *engine.Engine) {
 	managerID := newManagerID()
 	var recurring *engine.Engine // nothing calls it before the manager runs
 	manager := request.New(request.Config{
-		Store: db, Specs: specs, Runners: runners, Logger: deps.Logger, Registry: metrics,
+		Store: store.New(db), Specs: specs, Runners: runners, Logger: deps.Logger, Registry: metrics,
 		ManagerID: managerID, RunnerURL: cfg.JRClient.URL,
 		MaxArgsSize: cfg.Limits.Args,
 		RunnerTries: cfg.Runner.Tries, RunnerRetryWait: cfg.Runner.RetryWait, DeliveryTimeout: deliveryTimeout,
@@ -169,8 +170,8 @@ func start(ctx context.Context, run func(context.Context)) (stop func()) {
 	}
 }
 
-// OpenStore opens the database of the configuration. It does not migrate it.
-func OpenStore(ctx context.Context, cfg Config, log *slog.Logger) (*store.Store, error) {
+// OpenDatabase opens the database of the configuration. It does not migrate it.
+func OpenDatabase(ctx context.Context, cfg Config, log *slog.Logger) (*database.DB, error) {
 	key, err := cfg.Secrets.Key()
 	if err != nil {
 		return nil, err
@@ -179,7 +180,7 @@ func OpenStore(ctx context.Context, cfg Config, log *slog.Logger) (*store.Store,
 	if err != nil {
 		return nil, fmt.Errorf("mysql.tls: %w", err)
 	}
-	return store.Open(ctx, store.Config{
+	return database.Open(ctx, database.Config{
 		MySQLDSN: string(cfg.MySQL.DSN), SQLitePath: cfg.SQLite.Path, TLS: dbTLS,
 		Tries: cfg.DB.Tries, RetryWait: cfg.DB.RetryWait, SecretsKey: key, Logger: log,
 	})

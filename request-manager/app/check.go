@@ -34,7 +34,7 @@ func Check(ctx context.Context, cfg Config, since time.Duration, log *slog.Logge
 			return res, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 		}
 	}
-	db, err := OpenStore(ctx, cfg, log)
+	db, err := OpenDatabase(ctx, cfg, log)
 	if err != nil {
 		return res, err
 	}
@@ -47,7 +47,7 @@ func Check(ctx context.Context, cfg Config, since time.Duration, log *slog.Logge
 		return res, fmt.Errorf("the schema of the database has version %d, and this program knows %d", current, newest)
 	}
 	return request.Check(ctx, request.Config{
-		Store: db, Logger: log,
+		Store: store.New(db), Logger: log,
 		Lease: cfg.Lease, ClaimTimeout: cfg.Resumer.ClaimTimeout, ResumeEvery: cfg.Resumer.Interval,
 	}, since)
 }

@@ -85,7 +85,7 @@ func TestOneRequestManagerPerSQLiteFile(t *testing.T) {
 	if _, err := Check(t.Context(), managerOn(path), 0, log); err != nil {
 		t.Errorf("check beside it: %v", err)
 	}
-	db, err := OpenStore(t.Context(), managerOn(path), log)
+	db, err := OpenDatabase(t.Context(), managerOn(path), log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,15 +7,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/request"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/engine"
 	"github.com/treadle-run/treadle/schedule/plan"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // newEngine makes the schedule engine, whose instances are requests of the manager.
-func newEngine(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, manager *request.Manager, managerID string, metrics *prometheus.Registry) *engine.Engine {
+func newEngine(cfg Config, deps Deps, db *database.DB, specs *grapher.Specs, manager *request.Manager, managerID string, metrics *prometheus.Registry) *engine.Engine {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -26,7 +27,7 @@ func newEngine(cfg Config, deps Deps, db *store.Store, specs *grapher.Specs, man
 	}
 	return engine.New(engine.Config{
 		Check: checkApp(specs, cfg), SpecApps: apps,
-		Store: db, Hook: engine.NewRequestHook(manager), Logger: deps.Logger, Registry: metrics,
+		Store: store.New(db), Hook: engine.NewRequestHook(manager), Logger: deps.Logger, Registry: metrics,
 		Node: proto.Node{ID: managerID, Host: host, PID: os.Getpid(), Version: deps.Version},
 		Poll: cfg.Schedule.Poll, Heartbeat: cfg.Schedule.Heartbeat, StaleAfter: cfg.Schedule.StaleAfter,
 		Workers: cfg.Schedule.Workers, Keep: cfg.Schedule.Keep,

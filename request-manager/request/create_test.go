@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -72,14 +73,14 @@ func TestCallersShareTransactions(t *testing.T) {
 		w := &world{t: t, specs: specs(t)}
 		var ticks atomic.Int64
 		base := time.Now()
-		s, err := store.Open(t.Context(), store.Config{
+		db, err := database.Open(t.Context(), database.Config{
 			SQLitePath: filepath.Join(t.TempDir(), "treadle.db"),
 			Now:        func() time.Time { return base.Add(time.Duration(ticks.Add(1)) * time.Millisecond) },
 		})
 		must(t, err)
-		defer func() { must(t, s.Close()) }()
-		must(t, s.Migrate(t.Context()))
-		w.store = s
+		defer func() { must(t, db.Close()) }()
+		must(t, db.Migrate(t.Context()))
+		w.store = store.New(db)
 		m := w.manager()
 		var (
 			callers sync.WaitGroup

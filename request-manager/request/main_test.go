@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
@@ -131,13 +132,13 @@ func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, specs: specs(t), key: []byte("0123456789abcdef0123456789abcdef"), fakes: map[string]*fakeRunner{}}
-		var err error
-		w.store, err = store.Open(t.Context(), store.Config{
+		db, err := database.Open(t.Context(), database.Config{
 			SQLitePath: filepath.Join(t.TempDir(), "treadle.db"), SecretsKey: w.key,
 		})
 		must(t, err)
-		t.Cleanup(func() { must(t, w.store.Close()) })
-		must(t, w.store.Migrate(t.Context()))
+		t.Cleanup(func() { must(t, db.Close()) })
+		must(t, db.Migrate(t.Context()))
+		w.store = store.New(db)
 		test(w)
 	})
 }

@@ -3,43 +3,23 @@ package store
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/treadle-run/treadle/internal/database"
+	"github.com/treadle-run/treadle/internal/database/databasetest"
 	"github.com/treadle-run/treadle/proto"
 )
-
-func benchStore(b *testing.B) *Store {
-	b.Helper()
-	cfg := Config{SQLitePath: b.TempDir() + "/treadle.db"}
-	if os.Getenv(mariadbEnv) == "on" {
-		dsn, err := server.NewDatabase(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
-		cfg = Config{MySQLDSN: dsn}
-	}
-	s, err := Open(b.Context(), cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = s.Close() })
-	if err := s.Migrate(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	return s
-}
 
 // BenchmarkRequests takes requests of three jobs through create, dispatch and
 // three reports, in batches as a busy system has them. One op is one request.
 func BenchmarkRequests(b *testing.B) {
 	for _, batch := range []int{1, 8, 32, 128} {
 		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
-			s := benchStore(b)
+			s := openStore(b, databasetest.BenchConfig(b))
 			var g errgroup.Group
 			g.SetLimit(4)
 			b.ResetTimer()
@@ -89,7 +69,7 @@ func requestsThrough(b *testing.B, s *Store, n int) error {
 // BenchmarkLists reads lists from a million requests that have ended. The
 // metric is the median in milliseconds.
 func BenchmarkLists(b *testing.B) {
-	s := benchStore(b)
+	s := openStore(b, databasetest.BenchConfig(b))
 	const rows = 1_000_000
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	fillBench(b, s, rows, start)
@@ -152,12 +132,12 @@ func fillBench(b *testing.B, s *Store, rows int, start time.Time) {
 			args = append(args, []any{id, "env", valueHash("prod"), created},
 				[]any{id, "host", valueHash(fmt.Sprintf("host-%d", i)), created})
 		}
-		err := s.inTx(b.Context(), "fill", func(ctx context.Context, t *tx) error {
-			if err := s.insertRows(ctx, t, `INSERT INTO requests (request_id, type, user, state, epoch, created_at, started_at,
+		err := s.db.InTx(b.Context(), "fill", func(ctx context.Context, t *database.Tx) error {
+			if err := s.db.InsertRows(ctx, t, `INSERT INTO requests (request_id, type, user, state, epoch, created_at, started_at,
 				finished_at, updated_at, total_jobs, finished_jobs, reason, args) VALUES`, requests); err != nil {
 				return err
 			}
-			return s.insertRows(ctx, t, "INSERT INTO request_args (request_id, name, value_hash, created_at) VALUES", args)
+			return s.db.InsertRows(ctx, t, "INSERT INTO request_args (request_id, name, value_hash, created_at) VALUES", args)
 		})
 		if err != nil {
 			b.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
+	"github.com/treadle-run/treadle/internal/database/databasetest"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -15,10 +17,10 @@ var testKey = bytes.Repeat([]byte{7}, 32)
 
 func openBlobs(t *testing.T, key []byte) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), Config{SQLitePath: memoryPath, SecretsKey: key})
+	s, err := database.Open(t.Context(), database.Config{SQLitePath: database.MemoryPath, SecretsKey: key})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
-	return s
+	return New(s)
 }
 
 func TestBlobFormats(t *testing.T) {
@@ -31,22 +33,22 @@ func TestBlobFormats(t *testing.T) {
 		seal   bool
 		format byte
 	}{
-		{"short", "{}", false, formatPlain},
-		{"long", long, false, formatZstd},
-		{"sealed", "{}", true, formatSealed},
-		{"sealed long", long, true, formatSealedZstd},
-		{"empty", "", false, formatPlain},
+		{"short", "{}", false, database.FormatPlain},
+		{"long", long, false, database.FormatZstd},
+		{"sealed", "{}", true, database.FormatSealed},
+		{"sealed long", long, true, database.FormatSealedZstd},
+		{"empty", "", false, database.FormatPlain},
 	}
 	for _, tt := range tests {
-		blob, err := s.encodeBlob("r1", []byte(tt.body), tt.seal)
+		blob, err := s.db.EncodeBlob("r1", []byte(tt.body), tt.seal)
 		must(t, err)
 		if blob[0] != tt.format {
 			t.Errorf("%s: format %d, want %d", tt.name, blob[0], tt.format)
 		}
-		if tt.format != formatPlain && len(tt.body) > compressFrom && len(blob) > len(tt.body)/5 {
+		if tt.format != database.FormatPlain && len(tt.body) > database.CompressFrom && len(blob) > len(tt.body)/5 {
 			t.Errorf("%s: %d bytes of %d: not compressed", tt.name, len(blob), len(tt.body))
 		}
-		body, err := s.decodeBlob("r1", blob)
+		body, err := s.db.DecodeBlob("r1", blob)
 		must(t, err)
 		if string(body) != tt.body {
 			t.Errorf("%s: came back as %.20q", tt.name, body)
@@ -56,7 +58,7 @@ func TestBlobFormats(t *testing.T) {
 
 func TestSealedBlobsOpenOnlyWithTheirKeyAndRequest(t *testing.T) {
 	t.Parallel()
-	sealed, err := openBlobs(t, testKey).encodeBlob("r1", []byte("secret"), true)
+	sealed, err := openBlobs(t, testKey).db.EncodeBlob("r1", []byte("secret"), true)
 	must(t, err)
 	changed := bytes.Clone(sealed)
 	changed[len(changed)-1]++
@@ -74,20 +76,20 @@ func TestSealedBlobsOpenOnlyWithTheirKeyAndRequest(t *testing.T) {
 		{"cut off", testKey, "r1", sealed[:5], ErrWrongSecretsKey},
 	}
 	for _, tt := range tests {
-		if _, err := openBlobs(t, tt.key).decodeBlob(tt.id, tt.blob); !errors.Is(err, tt.want) {
+		if _, err := openBlobs(t, tt.key).db.DecodeBlob(tt.id, tt.blob); !errors.Is(err, tt.want) {
 			t.Errorf("%s: error %v, want %v", tt.name, err, tt.want)
 		}
 	}
-	if _, err := openBlobs(t, nil).encodeBlob("r1", []byte("secret"), true); !errors.Is(err, ErrNoSecretsKey) {
+	if _, err := openBlobs(t, nil).db.EncodeBlob("r1", []byte("secret"), true); !errors.Is(err, ErrNoSecretsKey) {
 		t.Errorf("sealed without a key: %v", err)
 	}
-	if _, err := Open(t.Context(), Config{SQLitePath: memoryPath, SecretsKey: []byte("short")}); err == nil {
+	if _, err := database.Open(t.Context(), database.Config{SQLitePath: database.MemoryPath, SecretsKey: []byte("short")}); err == nil {
 		t.Error("a short key was accepted")
 	}
 }
 
 func TestSecretsCannotBeReadInTheTables(t *testing.T) {
-	eachConfig(t, func(t *testing.T, cfg Config) {
+	databasetest.EachConfig(t, func(t *testing.T, cfg database.Config) {
 		cfg.SecretsKey = testKey
 		f := &fixture{Store: openStore(t, cfg)}
 		n := newRequest(newID())
@@ -100,7 +102,7 @@ func TestSecretsCannotBeReadInTheTables(t *testing.T) {
 		f.report(t, proto.ReportItem{RequestID: id, Epoch: 1, Suspended: sjc})
 		for _, column := range []string{"job_chain FROM request_archives", "sjc FROM suspended_job_chains"} {
 			var blob []byte
-			must(t, f.write.QueryRowContext(t.Context(), "SELECT "+column).Scan(&blob))
+			must(t, f.db.Writer.QueryRowContext(t.Context(), "SELECT "+column).Scan(&blob))
 			if bytes.Contains(blob, []byte("hunter2")) {
 				t.Errorf("%s can be read", column)
 			}
@@ -132,14 +134,14 @@ func TestSecretsCannotBeReadInTheTables(t *testing.T) {
 
 func TestOpenNeedsOneDatabase(t *testing.T) {
 	t.Parallel()
-	for name, cfg := range map[string]Config{
+	for name, cfg := range map[string]database.Config{
 		"none":         {},
 		"both":         {MySQLDSN: "a@tcp(b)/c", SQLitePath: "x"},
 		"no dsn":       {MySQLDSN: "secret:password"},
 		"no database":  {MySQLDSN: "user:password@tcp(localhost)/"},
 		"not a folder": {SQLitePath: filepath.Join("/dev/null", "x", "db")},
 	} {
-		_, err := Open(t.Context(), cfg)
+		_, err := database.Open(t.Context(), cfg)
 		if err == nil {
 			t.Errorf("%s: opened", name)
 		} else if strings.Contains(err.Error(), "password:") || strings.Contains(err.Error(), "secret") {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -153,9 +154,9 @@ func (c *checker) run(ctx context.Context) error {
 		since = now.Add(-c.opt.Since).UnixMicro()
 	}
 	for _, state := range []proto.State{proto.StateRunning, proto.StateSuspended, proto.StatePending} {
-		err := c.scan(ctx, func(last *checkRow) *query {
-			q := c.s.q("SELECT "+checkColumns+" FROM requests r{index requests_state}"+joinRunner+" WHERE r.state = ?", state)
-			return q.oldestFirst(last)
+		err := c.scan(ctx, func(last *checkRow) *database.Query {
+			q := c.s.db.Query("SELECT "+checkColumns+" FROM requests r{index requests_state}"+joinRunner+" WHERE r.state = ?", state)
+			return addOldestFirst(q, last)
 		}, c.checkRequests)
 		if err != nil {
 			return err
@@ -164,7 +165,7 @@ func (c *checker) run(ctx context.Context) error {
 	if err := c.scan(ctx, c.unfinished, c.checkUnfinished); err != nil {
 		return err
 	}
-	err := c.scan(ctx, func(last *checkRow) *query { return c.finished(since, last) }, c.checkFinished)
+	err := c.scan(ctx, func(last *checkRow) *database.Query { return c.finished(since, last) }, c.checkFinished)
 	if err != nil {
 		return err
 	}
@@ -175,29 +176,29 @@ func (c *checker) run(ctx context.Context) error {
 }
 
 // unfinished reads what has no finish time, from the index on it.
-func (c *checker) unfinished(last *checkRow) *query {
-	q := c.s.q("SELECT " + checkColumns + " FROM requests r{index requests_finished}" + joinRunner + " WHERE r.finished_at IS NULL")
-	return q.oldestFirst(last)
+func (c *checker) unfinished(last *checkRow) *database.Query {
+	q := c.s.db.Query("SELECT " + checkColumns + " FROM requests r{index requests_finished}" + joinRunner + " WHERE r.finished_at IS NULL")
+	return addOldestFirst(q, last)
 }
 
-// oldestFirst appends the next page by creation: the index read from its end.
-func (q *query) oldestFirst(last *checkRow) *query {
+// addOldestFirst appends the next page by creation: the index read from its end.
+func addOldestFirst(q *database.Query, last *checkRow) *database.Query {
 	if last != nil {
-		q.add(" AND r.created_at >= ? AND (r.created_at > ? OR r.request_id < ?)", last.created, last.created, last.id)
+		q.Add(" AND r.created_at >= ? AND (r.created_at > ? OR r.request_id < ?)", last.created, last.created, last.id)
 	}
-	return q.add(" ORDER BY r.created_at, r.request_id DESC LIMIT ?", checkPage)
+	return q.Add(" ORDER BY r.created_at, r.request_id DESC LIMIT ?", checkPage)
 }
 
 // finished reads what has a finish time since then, newest first.
-func (c *checker) finished(since int64, last *checkRow) *query {
-	q := c.s.q("SELECT "+checkColumns+" FROM requests r{index requests_finished}"+joinRunner+" WHERE r.finished_at >= ?", since)
+func (c *checker) finished(since int64, last *checkRow) *database.Query {
+	q := c.s.db.Query("SELECT "+checkColumns+" FROM requests r{index requests_finished}"+joinRunner+" WHERE r.finished_at >= ?", since)
 	if last != nil {
 		f := last.finished.Int64
-		q.add(` AND r.finished_at <= ? AND (r.finished_at < ? OR r.created_at > ? OR (r.created_at = ? AND r.request_id < ?))`,
+		q.Add(` AND r.finished_at <= ? AND (r.finished_at < ? OR r.created_at > ? OR (r.created_at = ? AND r.request_id < ?))`,
 			f, f, last.created, last.created, last.id)
 	}
 	// The index read from its end.
-	return q.add(" ORDER BY r.finished_at DESC, r.created_at, r.request_id DESC LIMIT ?", checkPage)
+	return q.Add(" ORDER BY r.finished_at DESC, r.created_at, r.request_id DESC LIMIT ?", checkPage)
 }
 
 const (
@@ -227,15 +228,15 @@ func scanCheckRow(scan func(...any) error) (*checkRow, error) {
 
 // scan reads requests in pages: read makes the statement for those after the last
 // one, check looks at them in the same transaction.
-func (c *checker) scan(ctx context.Context, read func(last *checkRow) *query,
-	check func(ctx context.Context, t *tx, page []*checkRow, f *found) error) error {
+func (c *checker) scan(ctx context.Context, read func(last *checkRow) *database.Query,
+	check func(ctx context.Context, t *database.Tx, page []*checkRow, f *found) error) error {
 	var last *checkRow
 	for seen := 0; c.opt.Requests == 0 || seen < c.opt.Requests; {
 		var page []*checkRow
 		var f *found
-		err := c.s.readTx(ctx, "check", func(ctx context.Context, t *tx) error {
+		err := c.s.db.ReadTx(ctx, "check", func(ctx context.Context, t *database.Tx) error {
 			page, f = nil, &found{}
-			err := read(last).rows(ctx, t, func(scan func(...any) error) error {
+			err := read(last).Rows(ctx, t, func(scan func(...any) error) error {
 				r, err := scanCheckRow(scan)
 				page = append(page, r)
 				return err
@@ -263,7 +264,7 @@ func (c *checker) scan(ctx context.Context, read func(last *checkRow) *query,
 
 // checkUnfinished looks for requests that have ended and do not say when; the
 // others are looked at by state.
-func (c *checker) checkUnfinished(_ context.Context, _ *tx, page []*checkRow, f *found) error {
+func (c *checker) checkUnfinished(_ context.Context, _ *database.Tx, page []*checkRow, f *found) error {
 	for _, r := range page {
 		if r.state.Final() {
 			f.add(CheckFinishTime, r.id, "it is %s without a finish time", r.state)
@@ -274,7 +275,7 @@ func (c *checker) checkUnfinished(_ context.Context, _ *tx, page []*checkRow, f 
 
 // checkFinished looks at requests that have a finish time; those that have one too
 // early are looked at by state.
-func (c *checker) checkFinished(ctx context.Context, t *tx, page []*checkRow, f *found) error {
+func (c *checker) checkFinished(ctx context.Context, t *database.Tx, page []*checkRow, f *found) error {
 	ended := make([]*checkRow, 0, len(page))
 	for _, r := range page {
 		if r.state.Final() {
@@ -285,8 +286,8 @@ func (c *checker) checkFinished(ctx context.Context, t *tx, page []*checkRow, f 
 }
 
 // checkRequests looks at requests, their logs and their suspended job chains.
-func (c *checker) checkRequests(ctx context.Context, t *tx, page []*checkRow, f *found) error {
-	now, err := c.s.readNow(ctx, t)
+func (c *checker) checkRequests(ctx context.Context, t *database.Tx, page []*checkRow, f *found) error {
+	now, err := c.s.db.ReadNow(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -333,16 +334,3 @@ func (c *checker) checkRow(r *checkRow, now int64, f *found) {
 }
 
 func seconds(d time.Duration) time.Duration { return d.Round(time.Second) }
-
-// readTx runs fn in a transaction that only reads, and sees the database as it was
-// at one moment, with do.
-func (s *Store) readTx(ctx context.Context, op string, fn func(ctx context.Context, t *tx) error) error {
-	return s.do(ctx, op, func(ctx context.Context, try int) error {
-		sqlTx, err := s.read.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-		if err != nil {
-			return err
-		}
-		defer sqlTx.Rollback()
-		return fn(ctx, &tx{Tx: sqlTx, s: s, try: try})
-	})
-}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -26,7 +27,7 @@ type logSum struct {
 
 // checkLogs looks at the logs of the page's requests, a bounded number of jobs at a
 // time.
-func (c *checker) checkLogs(ctx context.Context, t *tx, page []*checkRow, f *found) error {
+func (c *checker) checkLogs(ctx context.Context, t *database.Tx, page []*checkRow, f *found) error {
 	for len(page) > 0 {
 		n, jobs := 0, uint(0)
 		for n < len(page) && (n == 0 || jobs+page[n].total <= checkJobs) {
@@ -41,12 +42,12 @@ func (c *checker) checkLogs(ctx context.Context, t *tx, page []*checkRow, f *fou
 	return nil
 }
 
-func (c *checker) checkSomeLogs(ctx context.Context, t *tx, page []*checkRow, f *found) error {
+func (c *checker) checkSomeLogs(ctx context.Context, t *database.Tx, page []*checkRow, f *found) error {
 	ids := make([]string, len(page))
 	for i, r := range page {
 		ids[i] = r.id
 	}
-	sums, err := t.sumLogs(ctx, ids)
+	sums, err := c.s.sumLogs(ctx, t, ids)
 	if err != nil {
 		return err
 	}
@@ -130,13 +131,13 @@ func (c *checker) recount(ctx context.Context, rs []recount) error {
 }
 
 // sumLogs sums up the logs that have entries, by request id.
-func (t *tx) sumLogs(ctx context.Context, ids []string) (map[string]*logSum, error) {
+func (s *Store) sumLogs(ctx context.Context, t *database.Tx, ids []string) (map[string]*logSum, error) {
 	sums := map[string]*logSum{}
-	err := t.s.q(`SELECT request_id, COUNT(*), MIN(seq), MAX(seq), MAX(epoch), MAX(started_at),
+	err := s.db.Query(`SELECT request_id, COUNT(*), MIN(seq), MAX(seq), MAX(epoch), MAX(started_at),
 		SUM(CASE WHEN state = ? OR timed_out <> '' THEN 1 ELSE 0 END) FROM job_log{primary}
 		WHERE request_id IN {ids} GROUP BY request_id`,
 		proto.StateFail, ids).
-		rows(ctx, t, func(scan func(...any) error) error {
+		Rows(ctx, t, func(scan func(...any) error) error {
 			var id string
 			x := &logSum{}
 			err := scan(&id, &x.entries, &x.first, &x.last, &x.epoch, &x.started, &x.failed)
@@ -146,12 +147,12 @@ func (t *tx) sumLogs(ctx context.Context, ids []string) (map[string]*logSum, err
 	if err != nil || len(sums) == 0 {
 		return sums, err
 	}
-	err = t.s.q(`SELECT l.request_id, COUNT(*) FROM job_log l{primary}
+	err = s.db.Query(`SELECT l.request_id, COUNT(*) FROM job_log l{primary}
 		WHERE l.state = ? AND l.request_id IN {ids} AND NOT EXISTS (SELECT 1
 		FROM job_log x{index job_log_job}
 		WHERE x.request_id = l.request_id AND x.job_id = l.job_id AND x.try > l.try)
 		GROUP BY l.request_id`, proto.StateComplete, ids).
-		rows(ctx, t, func(scan func(...any) error) error {
+		Rows(ctx, t, func(scan func(...any) error) error {
 			var id string
 			var n uint
 			err := scan(&id, &n)
@@ -165,12 +166,12 @@ func (t *tx) sumLogs(ctx context.Context, ids []string) (map[string]*logSum, err
 
 // checkRerun looks for jobs that were tried again after they were COMPLETE, though
 // no sequence around them had started again.
-func (c *checker) checkRerun(ctx context.Context, t *tx, ids []string, f *found) error {
-	return t.s.q(`SELECT a.request_id, a.job_id, a.try, a.seq, b.try, b.seq
+func (c *checker) checkRerun(ctx context.Context, t *database.Tx, ids []string, f *found) error {
+	return c.s.db.Query(`SELECT a.request_id, a.job_id, a.try, a.seq, b.try, b.seq
 		FROM job_log a{primary} {join} job_log b{index job_log_job} ON b.request_id = a.request_id
 		AND b.job_id = a.job_id AND b.seq > a.seq AND b.run = a.run
 			WHERE a.state = ? AND a.request_id IN {ids} LIMIT ?`, proto.StateComplete, ids, c.opt.Findings+1).
-		rows(ctx, t, func(scan func(...any) error) error {
+		Rows(ctx, t, func(scan func(...any) error) error {
 			var id, job string
 			var try, seq, againTry, againSeq uint64
 			err := scan(&id, &job, &try, &seq, &againTry, &againSeq)
@@ -180,11 +181,11 @@ func (c *checker) checkRerun(ctx context.Context, t *tx, ids []string, f *found)
 }
 
 // checkEpochs looks for entries that stand after one of a later epoch.
-func (c *checker) checkEpochs(ctx context.Context, t *tx, ids []string, f *found) error {
-	return t.s.q(`SELECT a.request_id, b.seq, b.epoch, a.epoch
+func (c *checker) checkEpochs(ctx context.Context, t *database.Tx, ids []string, f *found) error {
+	return c.s.db.Query(`SELECT a.request_id, b.seq, b.epoch, a.epoch
 		FROM job_log a{primary} {join} job_log b{primary} ON b.request_id = a.request_id AND b.seq = a.seq + 1
 		WHERE b.epoch < a.epoch AND a.request_id IN {ids} LIMIT ?`, ids, c.opt.Findings+1).
-		rows(ctx, t, func(scan func(...any) error) error {
+		Rows(ctx, t, func(scan func(...any) error) error {
 			var id string
 			var seq, epoch, before uint64
 			err := scan(&id, &seq, &epoch, &before)

@@ -7,8 +7,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
+
+// instanceKey is the primary key of an instance.
+type instanceKey struct {
+	app    string
+	number uint64
+}
 
 func (f *found) addApp(check, app, format string, args ...any) {
 	f.findings = append(f.findings, Finding{Check: check, App: app, Message: fmt.Sprintf(format, args...)})
@@ -17,7 +24,7 @@ func (f *found) addApp(check, app, format string, args ...any) {
 // checkSchedule looks at apps, their instances and their signals.
 func (c *checker) checkSchedule(ctx context.Context) error {
 	var last instanceKey
-	err := c.pages(ctx, func(ctx context.Context, t *tx, f *found) (n int, err error) {
+	err := c.pages(ctx, func(ctx context.Context, t *database.Tx, f *found) (n int, err error) {
 		n, last, err = c.checkInstances(ctx, t, last, f)
 		return n, err
 	})
@@ -25,7 +32,7 @@ func (c *checker) checkSchedule(ctx context.Context) error {
 		return err
 	}
 	app := ""
-	err = c.pages(ctx, func(ctx context.Context, t *tx, f *found) (n int, err error) {
+	err = c.pages(ctx, func(ctx context.Context, t *database.Tx, f *found) (n int, err error) {
 		n, app, err = c.checkApps(ctx, t, app, f)
 		return n, err
 	})
@@ -33,7 +40,7 @@ func (c *checker) checkSchedule(ctx context.Context) error {
 		return err
 	}
 	f := &found{}
-	if err := c.s.readTx(ctx, "check", func(ctx context.Context, t *tx) error {
+	if err := c.s.db.ReadTx(ctx, "check", func(ctx context.Context, t *database.Tx) error {
 		*f = found{}
 		return c.checkSignals(ctx, t, f)
 	}); err != nil {
@@ -45,11 +52,11 @@ func (c *checker) checkSchedule(ctx context.Context) error {
 
 // pages calls check until it has seen less than a page, or enough. A page that is
 // read again after the database was away starts where the one before ended.
-func (c *checker) pages(ctx context.Context, check func(ctx context.Context, t *tx, f *found) (n int, err error)) error {
+func (c *checker) pages(ctx context.Context, check func(ctx context.Context, t *database.Tx, f *found) (n int, err error)) error {
 	for seen := 0; c.opt.Requests == 0 || seen < c.opt.Requests; {
 		var f *found
 		var n int
-		err := c.s.readTx(ctx, "check", func(ctx context.Context, t *tx) (err error) {
+		err := c.s.db.ReadTx(ctx, "check", func(ctx context.Context, t *database.Tx) (err error) {
 			f = &found{}
 			n, err = check(ctx, t, f)
 			return err
@@ -68,17 +75,17 @@ func (c *checker) pages(ctx context.Context, check func(ctx context.Context, t *
 
 // checkInstances looks at the page of live instances after that one, and returns how
 // many there are and the last. If it fails, it returns the one before.
-func (c *checker) checkInstances(ctx context.Context, t *tx, after instanceKey, f *found) (int, instanceKey, error) {
-	now, err := c.s.readNow(ctx, t)
+func (c *checker) checkInstances(ctx context.Context, t *database.Tx, after instanceKey, f *found) (int, instanceKey, error) {
+	now, err := c.s.db.ReadNow(ctx, t)
 	if err != nil {
 		return 0, after, err
 	}
 	n, last := 0, after
-	q := c.s.q(`SELECT i.app, i.number, i.state, i.recurring, i.next_of IS NOT NULL, i.member, i.started_at,
+	q := c.s.db.Query(`SELECT i.app, i.number, i.state, i.recurring, i.next_of IS NOT NULL, i.member, i.started_at,
 		n.heartbeat_at, n.gone_at FROM schedule_instances i LEFT JOIN schedule_nodes n ON n.node_id = i.member
 		WHERE i.app >= ? AND (i.app > ? OR i.number > ?) ORDER BY i.app, i.number LIMIT ?`,
 		after.app, after.app, after.number, checkPage)
-	err = q.rows(ctx, t, func(scan func(...any) error) error {
+	err = q.Rows(ctx, t, func(scan func(...any) error) error {
 		var state proto.InstanceState
 		var recurring, next bool
 		var member sql.NullString
@@ -118,14 +125,14 @@ type appNumbers struct {
 }
 
 // checkApps looks at the page of apps after that one.
-func (c *checker) checkApps(ctx context.Context, t *tx, after string, f *found) (int, string, error) {
+func (c *checker) checkApps(ctx context.Context, t *database.Tx, after string, f *found) (int, string, error) {
 	var page []appNumbers
-	q := c.s.q(`SELECT a.name, a.last_number, a.active_number, a.created_at,
+	q := c.s.db.Query(`SELECT a.name, a.last_number, a.active_number, a.created_at,
 		EXISTS (SELECT 1 FROM schedule_instances i WHERE i.app = a.name AND i.number = a.active_number),
 		COALESCE((SELECT MAX(i.number) FROM schedule_instances i WHERE i.app = a.name), 0),
 		COALESCE((SELECT MAX(x.number) FROM schedule_archive x WHERE x.app = a.name), 0)
 		FROM schedule_apps a WHERE a.name > ? ORDER BY a.name LIMIT ?`, after, checkPage)
-	err := q.rows(ctx, t, func(scan func(...any) error) error {
+	err := q.Rows(ctx, t, func(scan func(...any) error) error {
 		var a appNumbers
 		err := scan(&a.name, &a.last, &a.active, &a.created, &a.slot, &a.live, &a.archived)
 		page = append(page, a)
@@ -158,11 +165,11 @@ func (c *checker) checkApps(ctx context.Context, t *tx, after string, f *found) 
 }
 
 // checkHoles counts the instances of an app.
-func (c *checker) checkHoles(ctx context.Context, t *tx, a appNumbers, f *found) error {
+func (c *checker) checkHoles(ctx context.Context, t *database.Tx, a appNumbers, f *found) error {
 	var n uint64
-	err := c.s.q(`SELECT (SELECT COUNT(*) FROM schedule_instances WHERE app = ?) + (SELECT COUNT(*)
+	err := c.s.db.Query(`SELECT (SELECT COUNT(*) FROM schedule_instances WHERE app = ?) + (SELECT COUNT(*)
 		FROM schedule_archive WHERE app = ?)`,
-		a.name, a.name).row(ctx, t, &n)
+		a.name, a.name).Row(ctx, t, &n)
 	if err == nil && n != a.last {
 		f.addApp(CheckNumbers, a.name, "the newest instance is %d, and there are %d", a.last, n)
 	}
@@ -170,9 +177,9 @@ func (c *checker) checkHoles(ctx context.Context, t *tx, a appNumbers, f *found)
 }
 
 // purgedTo returns up to when instances were removed from the archive.
-func (c *checker) purgedTo(ctx context.Context, t *tx) (sql.NullInt64, error) {
+func (c *checker) purgedTo(ctx context.Context, t *database.Tx) (sql.NullInt64, error) {
 	var at sql.NullInt64
-	err := c.s.q("SELECT purged_to FROM schedule_settings WHERE id = 1").row(ctx, t, &at)
+	err := c.s.db.Query("SELECT purged_to FROM schedule_settings WHERE id = 1").Row(ctx, t, &at)
 	if errors.Is(err, ErrNotFound) {
 		err = nil
 	}
@@ -180,22 +187,22 @@ func (c *checker) purgedTo(ctx context.Context, t *tx) (sql.NullInt64, error) {
 }
 
 // checkSignals looks for signals that are too old.
-func (c *checker) checkSignals(ctx context.Context, t *tx, f *found) error {
-	now, err := c.s.readNow(ctx, t)
+func (c *checker) checkSignals(ctx context.Context, t *database.Tx, f *found) error {
+	now, err := c.s.db.ReadNow(ctx, t)
 	if err != nil {
 		return err
 	}
-	return c.s.q(`SELECT app, period_start, created_at FROM schedule_signals{index schedule_signals_created}
+	return c.s.db.Query(`SELECT app, period_start, created_at FROM schedule_signals{index schedule_signals_created}
 		WHERE created_at < ? ORDER BY created_at LIMIT ?`,
 		now-c.opt.SignalAge.Microseconds(), c.opt.Findings+1).
-		rows(ctx, t, func(scan func(...any) error) error {
+		Rows(ctx, t, func(scan func(...any) error) error {
 			var app string
 			var start, created int64
 			if err := scan(&app, &start, &created); err != nil {
 				return err
 			}
 			f.addApp(CheckSignal, app, "nobody has looked for %s whether the period from %s is complete",
-				seconds(time.Duration(now-created)*time.Microsecond), fromMicros(start).Format(time.RFC3339))
+				seconds(time.Duration(now-created)*time.Microsecond), database.FromMicros(start).Format(time.RFC3339))
 			return nil
 		})
 }

@@ -5,11 +5,12 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
 // checkSuspended looks for SUSPENDED requests that nothing can go on with.
-func (c *checker) checkSuspended(ctx context.Context, t *tx, page []*checkRow, f *found) error {
+func (c *checker) checkSuspended(ctx context.Context, t *database.Tx, page []*checkRow, f *found) error {
 	var ids []string
 	for _, r := range page {
 		if r.state == proto.StateSuspended {
@@ -20,8 +21,8 @@ func (c *checker) checkSuspended(ctx context.Context, t *tx, page []*checkRow, f
 		return nil
 	}
 	has := map[string]bool{}
-	err := t.s.q("SELECT request_id FROM suspended_job_chains WHERE request_id IN {ids}", ids).
-		rows(ctx, t, func(scan func(...any) error) error {
+	err := c.s.db.Query("SELECT request_id FROM suspended_job_chains WHERE request_id IN {ids}", ids).
+		Rows(ctx, t, func(scan func(...any) error) error {
 			var id string
 			err := scan(&id)
 			has[id] = true
@@ -45,16 +46,16 @@ func (c *checker) checkSJCs(ctx context.Context) error {
 		var f *found
 		n := 0
 		next := last
-		err := c.s.readTx(ctx, "check", func(ctx context.Context, t *tx) error {
+		err := c.s.db.ReadTx(ctx, "check", func(ctx context.Context, t *database.Tx) error {
 			n, next, f = 0, last, &found{}
-			now, err := c.s.readNow(ctx, t)
+			now, err := c.s.db.ReadNow(ctx, t)
 			if err != nil {
 				return err
 			}
-			return t.s.q(`SELECT c.request_id, c.rm_host, c.claimed_at, r.state FROM suspended_job_chains c
+			return c.s.db.Query(`SELECT c.request_id, c.rm_host, c.claimed_at, r.state FROM suspended_job_chains c
 				LEFT JOIN requests r ON r.request_id = c.request_id
 				WHERE c.request_id > ? ORDER BY c.request_id LIMIT ?`, last, checkPage).
-				rows(ctx, t, func(scan func(...any) error) error {
+				Rows(ctx, t, func(scan func(...any) error) error {
 					n++
 					return c.checkSJC(scan, now, &next, f)
 				})

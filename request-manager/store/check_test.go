@@ -32,7 +32,7 @@ func (f *fixture) check(t *testing.T, opt CheckOptions) (found [][2]string) {
 
 func (f *fixture) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
-	res, err := f.write.ExecContext(t.Context(), sql, args...)
+	res, err := f.db.Writer.ExecContext(t.Context(), sql, args...)
 	must(t, err)
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
 		t.Fatalf("%s: changed nothing (%v)", sql, err)
@@ -81,7 +81,7 @@ func (f *fixture) ofAllKinds(t *testing.T) {
 func TestCheckFindsNothingAfterWork(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		f.ofAllKinds(t)
-		f.clock.add(time.Minute)
+		f.clock.Add(time.Minute)
 		if found := f.check(t, checkLimits); len(found) > 0 {
 			t.Errorf("found %v in a database that is right", found)
 		}
@@ -238,12 +238,12 @@ func TestCheckFindsWhatIsBroken(t *testing.T) {
 		for _, tt := range tests {
 			want = append(want, [2]string{tt.check, tt.harm(t, f)})
 		}
-		f.clock.add(time.Minute)
+		f.clock.Add(time.Minute)
 		// The runner of all others lives.
 		_, err := f.Heartbeat(t.Context(), proto.Runner{ID: "jr-1", URL: "http://jr-1"})
 		must(t, err)
 		slices.SortFunc(want, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
-		f.clock.add(time.Second)
+		f.clock.Add(time.Second)
 		if d := cmp.Diff(want, f.check(t, checkLimits)); d != "" {
 			t.Errorf("found (-want +got):\n%s", d)
 		}
@@ -333,4 +333,9 @@ func TestCheckIsBounded(t *testing.T) {
 			}
 		}
 	})
+}
+
+// ofSchedule reports whether a check is about recurring work.
+func ofSchedule(check string) bool {
+	return slices.Contains([]string{CheckMember, CheckNext, CheckNumbers, CheckSlot, CheckSignal}, check)
 }

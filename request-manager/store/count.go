@@ -10,11 +10,11 @@ import (
 // reads the index on state alone.
 func (s *Store) CountOpen(ctx context.Context) (map[proto.State]int, error) {
 	out := map[proto.State]int{}
-	err := s.do(ctx, "count requests", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "count requests", func(ctx context.Context, _ int) error {
 		for _, state := range []proto.State{proto.StatePending, proto.StateRunning, proto.StateSuspended} {
 			var n int
-			q := s.q("SELECT COUNT(*) FROM requests{index requests_state} WHERE state = ?", state)
-			if err := q.row(ctx, s.read, &n); err != nil {
+			q := s.db.Query("SELECT COUNT(*) FROM requests{index requests_state} WHERE state = ?", state)
+			if err := q.Row(ctx, s.db.Reader, &n); err != nil {
 				return err
 			}
 			out[state] = n

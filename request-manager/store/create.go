@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -50,20 +49,20 @@ func (s *Store) CreateRequests(ctx context.Context, reqs []NewRequest) error {
 		return err
 	}
 	var now int64
-	err = s.inTx(ctx, "create requests", func(ctx context.Context, t *tx) error {
-		if t.try > 1 {
-			err := s.q("SELECT created_at FROM requests WHERE request_id = ?", reqs[0].Request.ID).row(ctx, t, &now)
+	err = s.db.InTx(ctx, "create requests", func(ctx context.Context, t *database.Tx) error {
+		if t.Try > 1 {
+			err := s.db.Query("SELECT created_at FROM requests WHERE request_id = ?", reqs[0].Request.ID).Row(ctx, t, &now)
 			if !errors.Is(err, ErrNotFound) {
 				return err // an earlier try went through, and with it all of them
 			}
 		}
 		var err error
-		if now, err = s.readNow(ctx, t); err != nil {
+		if now, err = s.db.ReadNow(ctx, t); err != nil {
 			return err
 		}
 		return rows.insert(ctx, t, now)
 	})
-	if len(rows.keys) > 0 && err != nil && s.dialect.classify(err) == classDuplicate {
+	if len(rows.keys) > 0 && err != nil && s.db.Dialect.Classify(err) == database.ClassDuplicate {
 		if i, e := s.firstTaken(ctx, reqs); e != nil {
 			return e
 		} else if i >= 0 {
@@ -75,7 +74,7 @@ func (s *Store) CreateRequests(ctx context.Context, reqs []NewRequest) error {
 	}
 	for i := range reqs {
 		reqs[i].Request.State = proto.StatePending
-		reqs[i].Request.CreatedAt = fromMicros(now)
+		reqs[i].Request.CreatedAt = database.FromMicros(now)
 	}
 	return nil
 }
@@ -98,7 +97,7 @@ func (s *Store) newRows(reqs []NewRequest) (*newRows, error) {
 		if err != nil {
 			return nil, fmt.Errorf("request %s: %w", r.Request.ID, err)
 		}
-		blob, err := s.encodeBlob(r.Request.ID, r.Chain, r.Seal)
+		blob, err := s.db.EncodeBlob(r.Request.ID, r.Chain, r.Seal)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +111,7 @@ func (s *Store) newRows(reqs []NewRequest) (*newRows, error) {
 			rows.keys = append(rows.keys, []any{hash[:], id, nonNil(r.BodyHash)})
 		}
 		rows.requests = append(rows.requests, []any{id, r.Request.Type, r.Request.User,
-			proto.StatePending, r.Request.TotalJobs, cleanReason(r.Request.Reason), string(args), r.Request.Host})
+			proto.StatePending, r.Request.TotalJobs, database.CleanReason(r.Request.Reason), string(args), r.Request.Host})
 		rows.archives = append(rows.archives, []any{id, blob})
 		for _, name := range slices.Sorted(maps.Keys(r.ArgValues)) {
 			rows.args = append(rows.args, []any{id, name, valueHash(proto.Text(r.ArgValues[name]))})
@@ -121,7 +120,7 @@ func (s *Store) newRows(reqs []NewRequest) (*newRows, error) {
 	return rows, nil
 }
 
-func (rows *newRows) insert(ctx context.Context, t *tx, now int64) error {
+func (rows *newRows) insert(ctx context.Context, t *database.Tx, now int64) error {
 	// The keys go first: they are what may be taken.
 	for _, table := range []struct {
 		insert string
@@ -138,7 +137,7 @@ func (rows *newRows) insert(ctx context.Context, t *tx, now int64) error {
 		for i, row := range table.rows {
 			full[i] = append(slices.Clip(row), table.more...)
 		}
-		if err := t.s.insertRows(ctx, t, table.insert, full); err != nil {
+		if err := t.DB.InsertRows(ctx, t, table.insert, full); err != nil {
 			return err
 		}
 	}
@@ -153,31 +152,19 @@ func (r *NewRequest) check() error {
 	if len(r.BodyHash) > 64 {
 		return fmt.Errorf("request %s: the body hash has %d bytes: at most 64", r.Request.ID, len(r.BodyHash))
 	}
-	if err := checkName("user", r.Request.User, maxUser); err != nil {
+	if err := database.CheckName("user", r.Request.User, maxUser); err != nil {
 		return err
 	}
-	if err := checkName("type", r.Request.Type, maxType); err != nil {
+	if err := database.CheckName("type", r.Request.Type, maxType); err != nil {
 		return err
 	}
-	if err := checkName("host", r.Request.Host, proto.MaxHost); err != nil {
+	if err := database.CheckName("host", r.Request.Host, proto.MaxHost); err != nil {
 		return err
 	}
 	for name := range r.ArgValues {
-		if err := checkName("arg "+name, name, maxArgName); err != nil {
+		if err := database.CheckName("arg "+name, name, maxArgName); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func checkName(what, name string, limit int) error {
-	switch {
-	case len(name) > limit:
-		return proto.Errorf(proto.CodeInvalid, "%s: the name has %d bytes: at most %d", what, len(name), limit)
-	case strings.HasSuffix(name, " "): // MySQL compares without them
-		return proto.Errorf(proto.CodeInvalid, "%s: the name must not end in a space", what)
-	case !utf8.ValidString(name):
-		return proto.Errorf(proto.CodeInvalid, "%s: the name is not UTF-8", what)
 	}
 	return nil
 }
@@ -204,8 +191,8 @@ func (s *Store) firstTaken(ctx context.Context, reqs []NewRequest) (int, error) 
 // key, and the hash of its body; ErrNotFound if there is none.
 func (s *Store) RequestByKey(ctx context.Context, user, key string) (id string, bodyHash []byte, err error) {
 	hash := keyHash(user, key)
-	err = s.do(ctx, "request by idempotency key", func(ctx context.Context, _ int) error {
-		return s.q("SELECT request_id, body_hash FROM idempotency_keys WHERE key_hash = ?", hash[:]).row(ctx, s.read, &id, &bodyHash)
+	err = s.db.Do(ctx, "request by idempotency key", func(ctx context.Context, _ int) error {
+		return s.db.Query("SELECT request_id, body_hash FROM idempotency_keys WHERE key_hash = ?", hash[:]).Row(ctx, s.db.Reader, &id, &bodyHash)
 	})
 	return id, bodyHash, err
 }
@@ -216,25 +203,25 @@ func (s *Store) PurgeKeys(ctx context.Context, olderThan time.Duration) (int, er
 	purged := 0
 	for {
 		var n int64
-		err := s.do(ctx, "purge idempotency keys", func(ctx context.Context, _ int) error {
-			q := s.q(`SELECT key_hash FROM idempotency_keys WHERE created_at < {now} - ? ORDER BY created_at LIMIT ?`,
-				olderThan.Microseconds(), chunkRows)
-			del := s.q("DELETE FROM idempotency_keys WHERE key_hash IN (")
+		err := s.db.Do(ctx, "purge idempotency keys", func(ctx context.Context, _ int) error {
+			q := s.db.Query(`SELECT key_hash FROM idempotency_keys WHERE created_at < {now} - ? ORDER BY created_at LIMIT ?`,
+				olderThan.Microseconds(), database.ChunkRows)
+			del := s.db.Query("DELETE FROM idempotency_keys WHERE key_hash IN (")
 			sep := "?"
-			err := q.rows(ctx, s.read, func(scan func(...any) error) error {
+			err := q.Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 				var hash []byte
 				if err := scan(&hash); err != nil {
 					return err
 				}
-				del.add(sep, hash)
+				del.Add(sep, hash)
 				sep = ",?"
 				return nil
 			})
-			if err != nil || len(del.args) == 0 {
+			if err != nil || len(del.Args) == 0 {
 				n = 0
 				return err
 			}
-			n, err = del.add(")").exec(ctx, s.write)
+			n, err = del.Add(")").Exec(ctx, s.db.Writer)
 			return err
 		})
 		purged += int(n)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -66,12 +67,12 @@ func TestCreateRequestsIsAllOrNothing(t *testing.T) {
 func TestCreateRequestsInLargeBatches(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		var reqs []NewRequest
-		for range chunkRows + 10 {
+		for range database.ChunkRows + 10 {
 			n := newRequest(newID())
 			n.ArgValues = proto.Values{"a": "1", "b": int64(2)}
 			reqs = append(reqs, n)
 		}
-		reqs[3].Chain = []byte(`"` + strings.Repeat("x", 3*chunkBytes) + `"`)
+		reqs[3].Chain = []byte(`"` + strings.Repeat("x", 3*database.ChunkBytes) + `"`)
 		must(t, f.CreateRequests(t.Context(), reqs))
 		if n := f.count(t, "requests"); n != len(reqs) {
 			t.Errorf("%d requests, want %d", n, len(reqs))
@@ -143,7 +144,7 @@ func TestIdempotencyKeys(t *testing.T) {
 			t.Errorf("error %v, want ErrNotFound: its batch was not stored", err)
 		}
 
-		f.clock.add(time.Hour)
+		f.clock.Add(time.Hour)
 		must(t, f.CreateRequests(t.Context(), []NewRequest{with("ann", "k5")}))
 		n, err := f.PurgeKeys(t.Context(), 30*time.Minute)
 		must(t, err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -25,20 +26,20 @@ type Pending struct {
 // ago, oldest first: those that any host may run, and those of these hosts.
 func (s *Store) PendingRequests(ctx context.Context, olderThan time.Duration, limit int, hosts ...string) ([]Pending, error) {
 	var out []Pending
-	err := s.do(ctx, "pending requests", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "pending requests", func(ctx context.Context, _ int) error {
 		out = nil
 		// Equal times backwards by id: this is the index read from its end.
-		q := s.q(`SELECT request_id, epoch, stop_requested_at IS NOT NULL, created_at, host FROM requests{index requests_state}
+		q := s.db.Query(`SELECT request_id, epoch, stop_requested_at IS NOT NULL, created_at, host FROM requests{index requests_state}
 			WHERE state = ? AND created_at <= {now} - ? AND host IN {ids}
 			ORDER BY created_at, request_id DESC LIMIT ?`,
 			proto.StatePending, olderThan.Microseconds(), withAnyHost(hosts), limit)
-		return q.rows(ctx, s.read, func(scan func(...any) error) error {
+		return q.Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 			var p Pending
 			var created int64
 			if err := scan(&p.RequestID, &p.Epoch, &p.StopRequested, &created, &p.Host); err != nil {
 				return err
 			}
-			p.CreatedAt = fromMicros(created)
+			p.CreatedAt = database.FromMicros(created)
 			out = append(out, p)
 			return nil
 		})
@@ -60,7 +61,7 @@ type Handover struct {
 // under their epoch, or are to be stopped. Two calls never take the same request
 // under the same epoch.
 func (s *Store) Dispatch(ctx context.Context, reqs []Handover, runnerID, url string) (taken []string, err error) {
-	err = chunks(reqs, func(reqs []Handover) error {
+	err = database.Chunks(reqs, func(reqs []Handover) error {
 		ids, err := s.dispatch(ctx, reqs, runnerID, url)
 		taken = append(taken, ids...)
 		return err
@@ -80,12 +81,12 @@ func (s *Store) dispatch(ctx context.Context, reqs []Handover, runnerID, url str
 	// answer to the UPDATE is lost.
 	token := rand.Int64()
 	var taken []string
-	err := s.do(ctx, "dispatch", func(ctx context.Context, _ int) error {
-		q := s.q(`UPDATE requests{primary}
+	err := s.db.Do(ctx, "dispatch", func(ctx context.Context, _ int) error {
+		q := s.db.Query(`UPDATE requests{primary}
 			SET state = ?, epoch = epoch + 1, runner_id = ?, jr_url = ?, reason = '', handover_token = ?, handover_at = {now}, updated_at = {now}, started_at = COALESCE(started_at, {now})`,
 			proto.StateRunning, runnerID, url, token)
-		q.fence(proto.StatePending, ids, epochs).add(" AND stop_requested_at IS NULL")
-		n, err := q.exec(ctx, s.write)
+		addFence(q, proto.StatePending, ids, epochs).Add(" AND stop_requested_at IS NULL")
+		n, err := q.Exec(ctx, s.db.Writer)
 		if err != nil {
 			return err
 		}
@@ -93,35 +94,32 @@ func (s *Store) dispatch(ctx context.Context, reqs []Handover, runnerID, url str
 			taken = ids
 			return nil
 		}
-		taken, err = s.q(`SELECT request_id FROM requests WHERE handover_token = ? AND request_id IN {ids}`,
-			token, ids).strings(ctx, s.write)
+		taken, err = s.db.Query(`SELECT request_id FROM requests WHERE handover_token = ? AND request_id IN {ids}`,
+			token, ids).Strings(ctx, s.db.Writer)
 		return err
 	})
 	return taken, err
 }
 
-// fence appends a WHERE that lets through the requests that are in the state,
+// addFence appends a WHERE that lets through the requests that are in the state,
 // each under its epoch.
-func (q *query) fence(state proto.State, ids []string, epochs map[string]uint64) *query {
-	q.add(" WHERE request_id IN {ids} AND epoch = ", ids)
-	q.choose(ids, func(id string) (any, fragment) {
+func addFence(q *database.Query, state proto.State, ids []string, epochs map[string]uint64) *database.Query {
+	q.Add(" WHERE request_id IN {ids} AND epoch = ", ids)
+	addChoice(q, ids, func(id string) (any, database.Fragment) {
 		e := epochs[id]
-		return e, func(q *query) { q.add("?", e) }
+		return e, func(q *database.Query) { q.Add("?", e) }
 	})
 	// The plus keeps SQLite from using the index on state: the ids are few.
-	return q.add(" AND +state = ?", state)
+	return q.Add(" AND +state = ?", state)
 }
 
-// fragment appends a part of a statement.
-type fragment func(*query)
-
-// choose appends an expression that depends on request_id. For each id, value
+// addChoice appends an expression that depends on request_id. For each id, value
 // returns what stands for it and a key that is the same where the expression is
 // the same. The most frequent one needs no mention of ids.
-func (q *query) choose(ids []string, value func(id string) (key any, f fragment)) *query {
+func addChoice(q *database.Query, ids []string, value func(id string) (key any, f database.Fragment)) *database.Query {
 	type group struct {
 		ids []string
-		f   fragment
+		f   database.Fragment
 	}
 	var groups []*group
 	byKey := map[any]*group{}
@@ -138,17 +136,17 @@ func (q *query) choose(ids []string, value func(id string) (key any, f fragment)
 	slices.SortStableFunc(groups, func(a, b *group) int { return len(a.ids) - len(b.ids) })
 	last := len(groups) - 1
 	if last > 0 {
-		q.add("CASE ")
+		q.Add("CASE ")
 		for _, g := range groups[:last] {
-			q.add("WHEN request_id IN {ids} THEN ", g.ids)
+			q.Add("WHEN request_id IN {ids} THEN ", g.ids)
 			g.f(q)
-			q.add(" ")
+			q.Add(" ")
 		}
-		q.add("ELSE ")
+		q.Add("ELSE ")
 	}
 	groups[last].f(q)
 	if last > 0 {
-		q.add(" END")
+		q.Add(" END")
 	}
 	return q
 }
@@ -157,33 +155,33 @@ func (q *query) choose(ids []string, value func(id string) (key any, f fragment)
 // STOPPED if that was asked for. It is for requests that no runner took: one that
 // has job log entries is ErrNotUpdated, since it must not start from the beginning.
 func (s *Store) Return(ctx context.Context, id string, epoch uint64, reason string) error {
-	return s.do(ctx, "return request "+id, func(ctx context.Context, try int) error {
-		q := s.q(`UPDATE requests SET
+	return s.db.Do(ctx, "return request "+id, func(ctx context.Context, try int) error {
+		q := s.db.Query(`UPDATE requests SET
 			reason = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END,
 			finished_at = CASE WHEN stop_requested_at IS NULL THEN NULL ELSE {now} END, state = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END,
 			started_at = NULL, runner_id = NULL, jr_url = NULL, updated_at = {now} WHERE request_id = ? AND state = ?
 			AND epoch = ?
 				AND NOT EXISTS (SELECT 1 FROM job_log WHERE job_log.request_id = requests.request_id)`,
-			cleanReason(reason), stopReason, proto.StatePending, proto.StateStopped, id, proto.StateRunning, epoch)
-		err := q.execOne(ctx, s.write)
+			database.CleanReason(reason), stopReason, proto.StatePending, proto.StateStopped, id, proto.StateRunning, epoch)
+		err := q.ExecOne(ctx, s.db.Writer)
 		if !errors.Is(err, ErrNotUpdated) {
 			return err
 		}
-		return s.doneBefore(ctx, s.write, try, id, epoch, proto.StatePending, proto.StateStopped)
+		return s.doneBefore(ctx, s.db.Writer, try, id, epoch, proto.StatePending, proto.StateStopped)
 	})
 }
 
 // FailPending ends a PENDING request as FAIL, with the reason.
 func (s *Store) FailPending(ctx context.Context, id, reason string) error {
-	return s.do(ctx, "fail request "+id, func(ctx context.Context, try int) error {
-		q := s.q(`UPDATE requests SET state = ?, reason = ?, finished_at = {now}, updated_at = {now}
+	return s.db.Do(ctx, "fail request "+id, func(ctx context.Context, try int) error {
+		q := s.db.Query(`UPDATE requests SET state = ?, reason = ?, finished_at = {now}, updated_at = {now}
 			WHERE request_id = ? AND state = ?`,
-			proto.StateFail, cleanReason(reason), id, proto.StatePending)
-		err := q.execOne(ctx, s.write)
+			proto.StateFail, database.CleanReason(reason), id, proto.StatePending)
+		err := q.ExecOne(ctx, s.db.Writer)
 		if !errors.Is(err, ErrNotUpdated) {
 			return err
 		}
-		return s.doneBefore(ctx, s.write, try, id, anyEpoch, proto.StateFail)
+		return s.doneBefore(ctx, s.db.Writer, try, id, anyEpoch, proto.StateFail)
 	})
 }
 
@@ -192,10 +190,10 @@ const anyEpoch = ^uint64(0)
 // doneBefore is for a change that found no row to change. It returns nil if that
 // is so because an earlier try of the same change went through and its answer was
 // lost; else an error that says what the request is now.
-func (s *Store) doneBefore(ctx context.Context, db querier, try int, id string, epoch uint64, states ...proto.State) error {
+func (s *Store) doneBefore(ctx context.Context, db database.Querier, try int, id string, epoch uint64, states ...proto.State) error {
 	var state proto.State
 	var now uint64
-	err := s.q("SELECT state, epoch FROM requests WHERE request_id = ?", id).row(ctx, db, &state, &now)
+	err := s.db.Query("SELECT state, epoch FROM requests WHERE request_id = ?", id).Row(ctx, db, &state, &now)
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,10 @@ func TestPendingRequestsOldestFirst(t *testing.T) {
 		var ids []string
 		for range 4 {
 			ids = append(ids, f.create(t))
-			f.clock.add(time.Second)
+			f.clock.Add(time.Second)
 		}
 		f.running(t)
-		f.clock.add(time.Millisecond)
+		f.clock.Add(time.Millisecond)
 		for _, tt := range []struct {
 			olderThan time.Duration
 			limit     int
@@ -45,7 +45,7 @@ func TestDispatchTakesOnlyWhatIsPending(t *testing.T) {
 		running, suspended, done := f.running(t), f.suspended(t), f.inState(t, proto.StateFail)
 		want := []string{fresh, returned}
 		slices.Sort(want)
-		f.clock.add(time.Second)
+		f.clock.Add(time.Second)
 		reqs := []Handover{{fresh, 0}, {returned, 1}, {running, 1}, {suspended, 1}, {done, 1}, {newID(), 0}}
 		taken, err := f.Dispatch(t.Context(), reqs, "jr-2", "http://jr-2")
 		must(t, err)
@@ -125,7 +125,7 @@ func TestStopInEveryState(t *testing.T) {
 		for _, tt := range tests {
 			id := f.inState(t, tt.from)
 			before := f.request(t, id)
-			f.clock.add(time.Second)
+			f.clock.Add(time.Second)
 			got, err := f.Stop(t.Context(), id)
 			if tt.final != errors.Is(err, ErrNotUpdated) || !tt.final && err != nil {
 				t.Errorf("%s: error %v", tt.from, err)
@@ -156,7 +156,7 @@ func TestARequestToBeStoppedIsNotDispatched(t *testing.T) {
 		id := f.create(t)
 		// It cannot be PENDING and to be stopped by any call; if it is all the same,
 		// it must not start.
-		_, err := f.write.ExecContext(t.Context(), "UPDATE requests SET stop_requested_at = 1 WHERE request_id = ?", id)
+		_, err := f.db.Writer.ExecContext(t.Context(), "UPDATE requests SET stop_requested_at = 1 WHERE request_id = ?", id)
 		must(t, err)
 		taken, err := f.Dispatch(t.Context(), []Handover{{id, 0}}, "jr-1", "")
 		must(t, err)

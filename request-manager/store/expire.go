@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -20,11 +21,11 @@ const expireBatch = 1000
 func (s *Store) ExpireSJCs(ctx context.Context, ttl time.Duration) ([]string, error) {
 	ttl = ttl.Round(time.Second)
 	var ids []string
-	err := s.do(ctx, "expired suspended job chains", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "expired suspended job chains", func(ctx context.Context, _ int) error {
 		var err error
-		ids, err = s.q(`SELECT request_id FROM suspended_job_chains WHERE rm_host IS NULL AND suspended_at < {now} - ?
+		ids, err = s.db.Query(`SELECT request_id FROM suspended_job_chains WHERE rm_host IS NULL AND suspended_at < {now} - ?
 			ORDER BY suspended_at LIMIT ?`,
-			ttl.Microseconds(), expireBatch).strings(ctx, s.read)
+			ttl.Microseconds(), expireBatch).Strings(ctx, s.db.Reader)
 		return err
 	})
 	if err != nil {
@@ -50,17 +51,17 @@ func (s *Store) ExpireSJCs(ctx context.Context, ttl time.Duration) ([]string, er
 // expire ends one request. done is false if its SJC was claimed or resumed in the
 // meantime, or if it has no SUSPENDED request: then it is only deleted.
 func (s *Store) expire(ctx context.Context, id, reason string) (done bool, err error) {
-	err = s.inTx(ctx, "expire the suspended job chain of request "+id, func(ctx context.Context, t *tx) error {
+	err = s.db.InTx(ctx, "expire the suspended job chain of request "+id, func(ctx context.Context, t *database.Tx) error {
 		// The request first, as in every other transaction; the claim is looked at
 		// when its row is locked.
-		n, err := s.q(`UPDATE requests SET state = ?, reason = ?, finished_at = {now}, updated_at = {now}
+		n, err := s.db.Query(`UPDATE requests SET state = ?, reason = ?, finished_at = {now}, updated_at = {now}
 			WHERE request_id = ? AND state = ?`,
-			proto.StateFail, reason, id, proto.StateSuspended).exec(ctx, t)
+			proto.StateFail, reason, id, proto.StateSuspended).Exec(ctx, t)
 		if err != nil {
 			return err
 		}
 		done = n == 1
-		n, err = s.q("DELETE FROM suspended_job_chains WHERE request_id = ? AND rm_host IS NULL", id).exec(ctx, t)
+		n, err = s.db.Query("DELETE FROM suspended_job_chains WHERE request_id = ? AND rm_host IS NULL", id).Exec(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -74,7 +75,7 @@ func (s *Store) expire(ctx context.Context, id, reason string) (done bool, err e
 		return false, nil
 	}
 	if err == nil && !done {
-		s.cfg.Logger.WarnContext(ctx, "deleted a suspended job chain without a suspended request", "request", id)
+		s.db.Config.Logger.WarnContext(ctx, "deleted a suspended job chain without a suspended request", "request", id)
 	}
 	return done, err
 }

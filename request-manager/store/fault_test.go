@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/treadle-run/treadle/internal/database"
+	"github.com/treadle-run/treadle/internal/database/databasetest"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/test/mariadb"
 )
@@ -18,7 +20,7 @@ import (
 // tries long enough notices nothing, and all that was acknowledged is there, once.
 func TestKilledDatabase(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(mariadbEnv) != "on" {
+	if os.Getenv(databasetest.MariaDBEnv) != "on" {
 		return // SQLite dies with the process: test/torture
 	}
 	srv, err := mariadb.Start(t.Context(), mariadb.Options{})
@@ -26,7 +28,7 @@ func TestKilledDatabase(t *testing.T) {
 	defer srv.Stop()
 	dsn, err := srv.NewDatabase(t.Context())
 	must(t, err)
-	f := &fixture{Store: openStore(t, Config{MySQLDSN: dsn, Tries: 1000, RetryWait: 50 * time.Millisecond, MaxOpenConns: 8})}
+	f := &fixture{Store: openStore(t, database.Config{MySQLDSN: dsn, Tries: 1000, RetryWait: 50 * time.Millisecond, MaxOpenConns: 8})}
 
 	const enough = 400
 	var mu sync.Mutex

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -24,7 +25,7 @@ func (s *Store) FindRequests(ctx context.Context, f proto.RequestFilter) ([]prot
 		return nil, nil // no stored name does, but MySQL compares without them
 	}
 	var out []proto.Request
-	err := s.do(ctx, "find requests", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "find requests", func(ctx context.Context, _ int) error {
 		args, err := s.orderArgs(ctx, f.Args)
 		if err != nil {
 			return err
@@ -61,9 +62,9 @@ func (s *Store) orderArgs(ctx context.Context, args map[string]string) ([]argFil
 			break
 		}
 		var n int
-		err := s.q(`SELECT COUNT(*) FROM (SELECT 1 FROM request_args{index request_args_value}
+		err := s.db.Query(`SELECT COUNT(*) FROM (SELECT 1 FROM request_args{index request_args_value}
 			WHERE name = ? AND value_hash = ? LIMIT ?) x`,
-			a.name, a.hash, argProbe).row(ctx, s.read, &n)
+			a.name, a.hash, argProbe).Row(ctx, s.db.Reader, &n)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +88,7 @@ type branch struct {
 	states []proto.State
 	index  string
 	// first says what the index is narrowed by, of requests as r.
-	first fragment
+	first database.Fragment
 	// byArg says that the index is the one of args, narrowed by the first arg.
 	byArg bool
 	// before and after bound created_at, in microseconds; 0 does not.
@@ -107,15 +108,15 @@ func (l *list) branches() []branch {
 	case !byState && len(l.args) > 0:
 		b.byArg, b.index = true, "request_args_value"
 	case !byState && l.f.User != "":
-		b.index, b.first = "requests_user", func(q *query) { q.add("r.user = ?", l.f.User) }
+		b.index, b.first = "requests_user", func(q *database.Query) { q.Add("r.user = ?", l.f.User) }
 	case !byState && l.f.Type != "":
-		b.index, b.first = "requests_type", func(q *query) { q.add("r.type = ?", l.f.Type) }
+		b.index, b.first = "requests_type", func(q *database.Query) { q.Add("r.type = ?", l.f.Type) }
 	case len(l.f.States) > 0:
 		var out []branch
 		for _, state := range uniqueStates(l.f.States) {
 			part := b
 			part.states = nil
-			part.index, part.first = "requests_state", func(q *query) { q.add("r.state = ?", state) }
+			part.index, part.first = "requests_state", func(q *database.Query) { q.Add("r.state = ?", state) }
 			out = append(out, part)
 		}
 		return out
@@ -164,8 +165,8 @@ func (l *list) older() []branch {
 	}
 	b := branch{states: l.f.States, index: "requests_finished", before: before}
 	finished, unfinished := b, b
-	finished.first = func(q *query) { q.add("r.finished_at > ?", since) }
-	unfinished.first = func(q *query) { q.add("r.finished_at IS NULL") }
+	finished.first = func(q *database.Query) { q.Add("r.finished_at > ?", since) }
+	unfinished.first = func(q *database.Query) { q.Add("r.finished_at IS NULL") }
 	return []branch{finished, unfinished}
 }
 
@@ -181,7 +182,7 @@ func (l *list) newer() []branch {
 // page reads a part of the list that the branches make up.
 func (l *list) page(ctx context.Context, branches []branch, limit, offset uint) ([]proto.Request, error) {
 	var out []proto.Request
-	err := l.pageQuery(branches, limit, offset).rows(ctx, l.s.read, func(scan func(...any) error) error {
+	err := l.pageQuery(branches, limit, offset).Rows(ctx, l.s.db.Reader, func(scan func(...any) error) error {
 		r, err := scanRequest(scan)
 		out = append(out, r)
 		return err
@@ -191,76 +192,76 @@ func (l *list) page(ctx context.Context, branches []branch, limit, offset uint) 
 
 // pageQuery gets the ids from an index that has all that is needed to choose and
 // order them; only the rows of the page are read whole.
-func (l *list) pageQuery(branches []branch, limit, offset uint) *query {
-	q := l.s.q("SELECT " + requestColumns + " FROM (")
+func (l *list) pageQuery(branches []branch, limit, offset uint) *database.Query {
+	q := l.s.db.Query("SELECT " + requestColumns + " FROM (")
 	l.ids(q, branches, limit, offset)
-	return q.add(") page {join} requests r ON r.request_id = page.id ORDER BY page.at DESC, page.id")
+	return q.Add(") page {join} requests r ON r.request_id = page.id ORDER BY page.at DESC, page.id")
 }
 
 // count counts what the branches make up, to at most limit.
 func (l *list) count(ctx context.Context, branches []branch, limit uint) (uint, error) {
-	q := l.s.q("SELECT COUNT(*) FROM (")
+	q := l.s.db.Query("SELECT COUNT(*) FROM (")
 	l.ids(q, branches, limit, 0)
 	var n uint
-	err := q.add(") page").row(ctx, l.s.read, &n)
+	err := q.Add(") page").Row(ctx, l.s.db.Reader, &n)
 	return n, err
 }
 
 // ids appends a SELECT of the ids of a page and their created_at, as at.
-func (l *list) ids(q *query, branches []branch, limit, offset uint) {
+func (l *list) ids(q *database.Query, branches []branch, limit, offset uint) {
 	if len(branches) == 1 {
 		l.branch(q, branches[0])
-		q.limit(limit, offset)
+		addLimit(q, limit, offset)
 		return
 	}
-	q.add("SELECT id, at FROM (")
+	q.Add("SELECT id, at FROM (")
 	for i, b := range branches {
 		if i > 0 {
-			q.add(" UNION ALL ")
+			q.Add(" UNION ALL ")
 		}
 		// Each part in parentheses of its own: SQLite knows ORDER BY there only in a
 		// subquery.
-		q.add("SELECT id, at FROM (")
+		q.Add("SELECT id, at FROM (")
 		l.branch(q, b)
 		if limit > 0 {
-			q.limit(limit+offset, 0)
+			addLimit(q, limit+offset, 0)
 		}
-		q.add(") part" + strconv.Itoa(i))
+		q.Add(") part" + strconv.Itoa(i))
 	}
-	q.add(") parts ORDER BY at DESC, id")
-	q.limit(limit, offset)
+	q.Add(") parts ORDER BY at DESC, id")
+	addLimit(q, limit, offset)
 }
 
-func (q *query) limit(limit, offset uint) {
+func addLimit(q *database.Query, limit, offset uint) {
 	if limit == 0 {
 		return
 	}
-	q.add(" LIMIT ?", limit)
+	q.Add(" LIMIT ?", limit)
 	if offset > 0 {
-		q.add(" OFFSET ?", offset)
+		q.Add(" OFFSET ?", offset)
 	}
 }
 
 // branch appends a SELECT of the ids and times of a branch, in order.
-func (l *list) branch(q *query, b branch) {
+func (l *list) branch(q *database.Query, b branch) {
 	from := "r"
 	args := l.args
 	if b.byArg {
 		from, args = "a", l.args[1:]
-		q.add("SELECT a.request_id AS id, a.created_at AS at FROM request_args a" + l.s.dialect.useIndex(b.index))
+		q.Add("SELECT a.request_id AS id, a.created_at AS at FROM request_args a" + l.s.db.Dialect.UseIndex(b.index))
 		if l.needsRow(b) {
-			q.add(" {join} requests r ON r.request_id = a.request_id")
+			q.Add(" {join} requests r ON r.request_id = a.request_id")
 		}
 	} else {
-		q.add("SELECT r.request_id AS id, r.created_at AS at FROM requests r" + l.s.dialect.useIndex(b.index))
+		q.Add("SELECT r.request_id AS id, r.created_at AS at FROM requests r" + l.s.db.Dialect.UseIndex(b.index))
 	}
 	for i, a := range args {
 		alias := "a" + strconv.Itoa(i)
-		q.add(" {join} request_args "+alias+" ON "+alias+".request_id = "+from+".request_id AND "+alias+".name = ? AND "+alias+".value_hash = ?", a.name, a.hash)
+		q.Add(" {join} request_args "+alias+" ON "+alias+".request_id = "+from+".request_id AND "+alias+".name = ? AND "+alias+".value_hash = ?", a.name, a.hash)
 	}
 	and := " WHERE "
 	where := func(text string, args ...any) {
-		q.add(and+text, args...)
+		q.Add(and+text, args...)
 		and = " AND "
 	}
 	if b.byArg {
@@ -284,11 +285,11 @@ func (l *list) branch(q *query, b branch) {
 	if len(b.states) > 0 {
 		where("r.state IN (?", b.states[0])
 		for _, state := range b.states[1:] {
-			q.add(",?", state)
+			q.Add(",?", state)
 		}
-		q.add(")")
+		q.Add(")")
 	}
-	q.add(" ORDER BY " + from + ".created_at DESC, " + from + ".request_id")
+	q.Add(" ORDER BY " + from + ".created_at DESC, " + from + ".request_id")
 }
 
 // needsRow reports whether a branch by arg must look at the requests themselves.

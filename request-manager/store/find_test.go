@@ -2,13 +2,14 @@ package store
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
+	"github.com/treadle-run/treadle/internal/database/databasetest"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -36,7 +37,7 @@ func (f *fixture) fillList(t *testing.T, rnd *rand.Rand, n int) []listed {
 		out = append(out, listed{args: map[string]string{"a": proto.Text(nr.ArgValues["a"]), "b": proto.Text(nr.ArgValues["b"])}})
 		out[i].ID = nr.Request.ID
 		if i%2 == 1 {
-			f.clock.add(time.Second)
+			f.clock.Add(time.Second)
 		}
 		// Something that ran for a while.
 		old := out[rnd.IntN(len(out))].ID
@@ -207,13 +208,13 @@ func TestListsAreReadByIndex(t *testing.T) {
 			args, err := f.orderArgs(t.Context(), filter.Args)
 			must(t, err)
 			l := &list{s: f.Store, f: filter, args: args}
-			queries := []*query{l.pageQuery(l.branches(), 50, 50_000)}
+			queries := []*database.Query{l.pageQuery(l.branches(), 50, 50_000)}
 			if !filter.Since.IsZero() {
-				queries = []*query{l.pageQuery(l.newer(), 50, 0), l.pageQuery(l.older(), 50, 0)}
+				queries = []*database.Query{l.pageQuery(l.newer(), 50, 0), l.pageQuery(l.older(), 50, 0)}
 			}
 			for _, q := range queries {
 				for _, bad := range f.badSteps(t, q) {
-					t.Errorf("%s: %s\n%s", name, bad, q.sql.String())
+					t.Errorf("%s: %s\n%s", name, bad, q.SQL.String())
 				}
 			}
 		}
@@ -221,70 +222,17 @@ func TestListsAreReadByIndex(t *testing.T) {
 }
 
 // badSteps returns the steps of a plan that look at a whole table.
-func (f *fixture) badSteps(t *testing.T, q *query) []string {
+func (f *fixture) badSteps(t *testing.T, q *database.Query) []string {
 	t.Helper()
-	if f.dialect == &sqliteDialect {
+	if f.db.Dialect == &database.SQLiteDialect {
 		return f.badSQLiteSteps(t, q)
 	}
-	// MySQL has another form by default, and MariaDB no name for this one.
-	explain := "EXPLAIN "
-	if f.isMySQL(t) {
-		explain += "FORMAT=TRADITIONAL "
-	}
-	rows, err := f.write.QueryContext(t.Context(), explain+q.sql.String(), q.args...)
-	must(t, err)
-	defer rows.Close()
-	columns, err := rows.Columns()
-	must(t, err)
-	var bad []string
-	for rows.Next() {
-		var table, kind, key, extra *string
-		dest := make([]any, len(columns))
-		for i, name := range columns {
-			dest[i] = new(*string)
-			switch name {
-			case "table":
-				dest[i] = &table
-			case "type":
-				dest[i] = &kind
-			case "key":
-				dest[i] = &key
-			case "Extra":
-				dest[i] = &extra
-			}
-		}
-		must(t, rows.Scan(dest...))
-		if table == nil || kind == nil {
-			continue
-		}
-		// Derived tables and unions hold a page at most.
-		derived := strings.HasPrefix(*table, "<")
-		if !derived && (*kind == "ALL" || key == nil || extra != nil && strings.Contains(*extra, "filesort") && *key != "requests_finished") {
-			bad = append(bad, fmt.Sprintf("%s: %s by %v: %v", *table, *kind, deref(key), deref(extra)))
-		}
-	}
-	must(t, rows.Err())
-	return bad
+	return databasetest.BadSteps(t, f.db, q)
 }
 
-// isMySQL tells MySQL from MariaDB.
-func (f *fixture) isMySQL(t *testing.T) bool {
+func (f *fixture) badSQLiteSteps(t *testing.T, q *database.Query) []string {
 	t.Helper()
-	var version string
-	must(t, f.write.QueryRowContext(t.Context(), "SELECT VERSION()").Scan(&version))
-	return !strings.Contains(version, "MariaDB")
-}
-
-func deref(x *string) string {
-	if x == nil {
-		return "NULL"
-	}
-	return *x
-}
-
-func (f *fixture) badSQLiteSteps(t *testing.T, q *query) []string {
-	t.Helper()
-	rows, err := f.write.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+q.sql.String(), q.args...)
+	rows, err := f.db.Writer.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+q.SQL.String(), q.Args...)
 	must(t, err)
 	defer rows.Close()
 	var bad []string

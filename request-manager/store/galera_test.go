@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/treadle-run/treadle/internal/database"
+	"github.com/treadle-run/treadle/internal/database/databasetest"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -18,18 +20,19 @@ import (
 // is durable the other one sees.
 func TestTwoNodesOfACluster(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(galeraEnv) != "on" {
+	if os.Getenv(databasetest.GaleraEnv) != "on" {
 		return // said by TestMain
 	}
-	name, err := cluster.NewDatabase(t.Context())
+	name, err := databasetest.Cluster.NewDatabase(t.Context())
 	must(t, err)
-	stores := make([]*Store, cluster.Size())
+	stores := make([]*Store, databasetest.Cluster.Size())
 	var migrations errgroup.Group
 	for i := range stores {
-		stores[i], err = Open(t.Context(), Config{MySQLDSN: cluster.Node(i).DSN(name), Tries: 100, RetryWait: 20 * time.Millisecond, MaxOpenConns: 8})
+		db, err := database.Open(t.Context(), database.Config{MySQLDSN: databasetest.Cluster.Node(i).DSN(name), Tries: 100, RetryWait: 20 * time.Millisecond, MaxOpenConns: 8})
 		must(t, err)
-		t.Cleanup(func() { must(t, stores[i].Close()) })
-		migrations.Go(func() error { return stores[i].Migrate(t.Context()) })
+		t.Cleanup(func() { must(t, db.Close()) })
+		migrations.Go(func() error { return db.Migrate(t.Context()) })
+		stores[i] = New(db)
 	}
 	must(t, migrations.Wait())
 	_, err = stores[0].Heartbeat(t.Context(), proto.Runner{ID: "jr-1", URL: "http://jr-1"})
@@ -147,14 +150,14 @@ func under(epoch uint64, e proto.JobLog) proto.JobLog {
 // What was committed on one node is there for a manager on any other.
 func TestNodesSeeWhatOthersCommitted(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(galeraEnv) != "on" {
+	if os.Getenv(databasetest.GaleraEnv) != "on" {
 		return // said by TestMain
 	}
-	name, err := cluster.NewDatabase(t.Context())
+	name, err := databasetest.Cluster.NewDatabase(t.Context())
 	must(t, err)
-	stores := make([]*Store, cluster.Size())
+	stores := make([]*Store, databasetest.Cluster.Size())
 	for i := range stores {
-		stores[i] = openStore(t, Config{MySQLDSN: cluster.Node(i).DSN(name), MaxOpenConns: 2})
+		stores[i] = openStore(t, database.Config{MySQLDSN: databasetest.Cluster.Node(i).DSN(name), MaxOpenConns: 2})
 	}
 	for i := range 100 {
 		at := func(k int) *Store { return stores[(i+k)%len(stores)] }

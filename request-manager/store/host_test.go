@@ -17,7 +17,7 @@ func TestListsOfWhatHostsMayRun(t *testing.T) {
 			n := newRequest(newID())
 			n.Request.Host = host
 			must(t, f.CreateRequests(ctx, []NewRequest{n}))
-			f.clock.add(time.Second)
+			f.clock.Add(time.Second)
 			return n.Request.ID
 		}
 		suspend := func(host string) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -39,8 +40,8 @@ func entryRow(requestID string, epoch uint64, e *proto.JobLog) ([]any, error) {
 	stdout, stderr := e.Output()
 	return []any{
 		requestID, e.Seq, e.JobID, e.Try, e.Run, epoch,
-		cleanText(e.Name, 0), cleanText(e.Type, 0), e.StartedAt, e.FinishedAt,
-		e.State, e.Exit, e.TimedOut, cleanText(e.Error, maxError),
+		database.CleanText(e.Name, 0), database.CleanText(e.Type, 0), e.StartedAt, e.FinishedAt,
+		e.State, e.Exit, e.TimedOut, database.CleanText(e.Error, maxError),
 		nullableBytes(stdout), nullableBytes(stderr), data,
 	}, nil
 }
@@ -124,12 +125,12 @@ func (s *Store) EachJobLog(ctx context.Context, id string, fn func(*proto.JobLog
 var errPageFull = errors.New("page is full")
 
 func (s *Store) logPage(ctx context.Context, id string, from uint64) (page []proto.JobLog, more bool, err error) {
-	err = s.do(ctx, "job log of request "+id, func(ctx context.Context, _ int) error {
+	err = s.db.Do(ctx, "job log of request "+id, func(ctx context.Context, _ int) error {
 		page = nil
 		size := 0
-		err := s.q("SELECT "+entryColumns+` FROM job_log
+		err := s.db.Query("SELECT "+entryColumns+` FROM job_log
 			WHERE request_id = ? AND seq >= ? ORDER BY seq LIMIT ?`,
-			id, from, logPageRows).rows(ctx, s.read, func(scan func(...any) error) error {
+			id, from, logPageRows).Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 			e, n, err := scanEntry(scan)
 			if err != nil {
 				return err
@@ -157,12 +158,12 @@ func (s *Store) LastJobLog(ctx context.Context, id, jobID string) (proto.JobLog,
 	if !plausibleID(id) || !isASCII(jobID) {
 		return out, fmt.Errorf("%s: %w", op, ErrNotFound)
 	}
-	err := s.do(ctx, op, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, op, func(ctx context.Context, _ int) error {
 		found := false
-		err := s.q("SELECT "+entryColumns+` FROM job_log{index job_log_job}
+		err := s.db.Query("SELECT "+entryColumns+` FROM job_log{index job_log_job}
 			WHERE request_id = ? AND job_id = ? ORDER BY try DESC LIMIT 1`,
 			id, jobID).
-			rows(ctx, s.read, func(scan func(...any) error) error {
+			Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 				var err error
 				out, _, err = scanEntry(scan)
 				found = true
@@ -184,20 +185,20 @@ func (s *Store) AppendLog(ctx context.Context, epoch uint64, e proto.JobLog) err
 	if err := checkEntry(id, &e); err != nil {
 		return fmt.Errorf("append to the log of request %s: %w", id, err)
 	}
-	return s.inTx(ctx, "append to the log of request "+id, func(ctx context.Context, t *tx) error {
+	return s.db.InTx(ctx, "append to the log of request "+id, func(ctx context.Context, t *database.Tx) error {
 		// The row's lock lets one writer at a time count the entries.
-		err := s.q(`UPDATE requests SET updated_at = {now} WHERE request_id = ? AND state = ? AND epoch = ?`,
-			id, proto.StateRunning, epoch).execOne(ctx, t)
+		err := s.db.Query(`UPDATE requests SET updated_at = {now} WHERE request_id = ? AND state = ? AND epoch = ?`,
+			id, proto.StateRunning, epoch).ExecOne(ctx, t)
 		if err != nil {
 			return err
 		}
 		var same int
-		err = s.q(`SELECT COUNT(*) FROM job_log WHERE request_id = ? AND job_id = ? AND try = ? AND epoch = ?`,
-			id, e.JobID, e.Try, epoch).row(ctx, t, &same)
+		err = s.db.Query(`SELECT COUNT(*) FROM job_log WHERE request_id = ? AND job_id = ? AND try = ? AND epoch = ?`,
+			id, e.JobID, e.Try, epoch).Row(ctx, t, &same)
 		if err != nil || same > 0 {
 			return err
 		}
-		err = s.q("SELECT COALESCE(MAX(seq) + 1, 0) FROM job_log WHERE request_id = ?", id).row(ctx, t, &e.Seq)
+		err = s.db.Query("SELECT COALESCE(MAX(seq) + 1, 0) FROM job_log WHERE request_id = ?", id).Row(ctx, t, &e.Seq)
 		if err != nil {
 			return err
 		}
@@ -205,16 +206,16 @@ func (s *Store) AppendLog(ctx context.Context, epoch uint64, e proto.JobLog) err
 		if err != nil {
 			return err
 		}
-		return s.insertRows(ctx, t, insertEntry, [][]any{row})
+		return s.db.InsertRows(ctx, t, insertEntry, [][]any{row})
 	})
 }
 
 // SetProgress sets how many jobs of a request that is RUNNING under epoch have
 // finished.
 func (s *Store) SetProgress(ctx context.Context, id string, epoch uint64, finishedJobs uint) error {
-	return s.do(ctx, "progress of request "+id, func(ctx context.Context, _ int) error {
-		return s.q(`UPDATE requests SET finished_jobs = ?, updated_at = {now}
+	return s.db.Do(ctx, "progress of request "+id, func(ctx context.Context, _ int) error {
+		return s.db.Query(`UPDATE requests SET finished_jobs = ?, updated_at = {now}
 			WHERE request_id = ? AND state = ? AND epoch = ?`,
-			finishedJobs, id, proto.StateRunning, epoch).execOne(ctx, s.write)
+			finishedJobs, id, proto.StateRunning, epoch).ExecOne(ctx, s.db.Writer)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -41,13 +42,13 @@ func TestErrorsAreMadeText(t *testing.T) {
 		e := entry(id, 0, "a")
 		e.Error = "bad \xff byte " + strings.Repeat("é", maxError)
 		f.report(t, proto.ReportItem{RequestID: id, Epoch: 1, Entries: []proto.JobLog{e}, Final: proto.StateFail,
-			Reason: strings.Repeat("é", maxReason)})
+			Reason: strings.Repeat("é", database.MaxReason)})
 		got, err := f.LastJobLog(t.Context(), id, "a")
 		must(t, err)
 		if !strings.HasPrefix(got.Error, "bad \uFFFD byte é") || len(got.Error) > maxError {
 			t.Errorf("error of %d bytes: %.20q", len(got.Error), got.Error)
 		}
-		if r := f.request(t, id); r.Reason != strings.Repeat("é", maxReason/2) {
+		if r := f.request(t, id); r.Reason != strings.Repeat("é", database.MaxReason/2) {
 			t.Errorf("reason of %d bytes", len(r.Reason))
 		}
 	})

@@ -1,189 +1,42 @@
 package store
 
 import (
-	"context"
-	"database/sql"
-	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/rs/xid"
-	"go.uber.org/goleak"
 
+	"github.com/treadle-run/treadle/internal/database"
+	"github.com/treadle-run/treadle/internal/database/databasetest"
 	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/test/galera"
-	"github.com/treadle-run/treadle/test/mariadb"
 )
 
 var must = testkit.Must
 
-// The suite runs on SQLite always, on a MariaDB of its own with
-// TREADLE_TEST_MARIADB=on, on one node of a Galera cluster of its own with
-// TREADLE_TEST_GALERA=on (then a missing server is a failure), and on any other
-// server whose DSN, without a database, is in TREADLE_TEST_MYSQL_DSN.
-var (
-	server  *mariadb.Server
-	cluster *galera.Cluster
-)
+func TestMain(m *testing.M) { databasetest.Main(m) }
 
-const (
-	mariadbEnv = "TREADLE_TEST_MARIADB"
-	galeraEnv  = "TREADLE_TEST_GALERA"
-	mysqlEnv   = "TREADLE_TEST_MYSQL_DSN"
-)
-
-func TestMain(m *testing.M) {
-	if os.Getenv(galeraEnv) == "on" {
-		var err error
-		if cluster, err = galera.Start(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	if os.Getenv(mariadbEnv) == "on" {
-		var err error
-		if server, err = mariadb.Start(context.Background(), mariadb.Options{BufferPool: 256}); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	} else {
-		fmt.Println("store suite: on SQLite only; with " + mariadbEnv + "=on it also runs on MariaDB")
-	}
-	// A migration that another node was quicker with leaves a reader behind in
-	// golang-migrate.
-	readers := goleak.IgnoreAnyFunction("github.com/golang-migrate/migrate/v4.(*Migrate).readUp.func1")
-	goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), readers, goleak.Cleanup(func(code int) {
-		if server != nil {
-			server.Stop()
-		}
-		if cluster != nil {
-			cluster.Stop()
-		}
-		os.Exit(code)
-	}))
-}
-
-// fixture is a migrated database with a clock that stands still.
+// fixture is a store in a migrated database with a clock that stands still.
 type fixture struct {
 	*Store
-	clock *clock
-	cfg   Config
-}
-
-// clock is a clock that moves only when told to.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func newClock() *clock {
-	return &clock{now: time.Date(2026, 3, 4, 5, 6, 7, 891_234_000, time.UTC)}
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) add(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
+	clock *databasetest.Clock
+	cfg   database.Config
 }
 
 // each runs a test on every database there is.
 func each(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Helper()
-	eachConfig(t, func(t *testing.T, cfg Config) {
-		c := newClock()
+	databasetest.EachConfig(t, func(t *testing.T, cfg database.Config) {
+		c := databasetest.NewClock()
 		cfg.Now = c.Now
 		test(t, &fixture{Store: openStore(t, cfg), clock: c, cfg: cfg})
 	})
 }
 
-// eachConfig runs a test with a new, empty database of every kind.
-func eachConfig(t *testing.T, test func(t *testing.T, cfg Config)) {
-	t.Helper()
-	t.Parallel()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		test(t, Config{SQLitePath: filepath.Join(t.TempDir(), "treadle.db")})
-	})
-	// Asked here, too: go test caches results by what tests ask for, not by what
-	// TestMain does.
-	for _, db := range []struct {
-		name string
-		on   bool
-		make func(t *testing.T) (dsn string, err error)
-	}{
-		{"mariadb", os.Getenv(mariadbEnv) == "on", func(t *testing.T) (string, error) { return server.NewDatabase(t.Context()) }},
-		{"galera", os.Getenv(galeraEnv) == "on", func(t *testing.T) (string, error) { return clusterDSN(t, 0), nil }},
-		{"mysql", os.Getenv(mysqlEnv) != "", newMySQLDatabase},
-	} {
-		if !db.on {
-			continue
-		}
-		t.Run(db.name, func(t *testing.T) {
-			t.Parallel()
-			dsn, err := db.make(t)
-			must(t, err)
-			test(t, Config{MySQLDSN: dsn, MaxOpenConns: 16})
-		})
-	}
-}
-
-// clusterDSN makes a database in the cluster and returns its DSN on a node.
-func clusterDSN(t *testing.T, node int) string {
-	t.Helper()
-	name, err := cluster.NewDatabase(t.Context())
-	must(t, err)
-	return cluster.Node(node).DSN(name)
-}
-
-// newMySQLDatabase makes a database on the server that was named, until the test ends.
-func newMySQLDatabase(t *testing.T) (string, error) {
-	cfg, err := mysql.ParseDSN(os.Getenv(mysqlEnv))
-	if err != nil {
-		return "", err
-	}
-	db, err := sql.Open("mysql", cfg.FormatDSN())
-	if err != nil {
-		return "", err
-	}
-	t.Cleanup(func() { must(t, db.Close()) })
-	cfg.DBName = "treadle_" + newID()
-	if _, err := db.ExecContext(t.Context(), "CREATE DATABASE "+cfg.DBName+" CHARACTER SET utf8mb4"); err != nil {
-		return "", err
-	}
-	t.Cleanup(func() {
-		_, err := db.ExecContext(context.Background(), "DROP DATABASE "+cfg.DBName)
-		must(t, err)
-	})
-	return cfg.FormatDSN(), nil
-}
-
 // openStore opens and migrates a database, and closes it with the test.
-func openStore(t *testing.T, cfg Config) *Store {
+func openStore(t testing.TB, cfg database.Config) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	if err := s.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return New(databasetest.Open(t, cfg))
 }
 
 func newID() string { return xid.New().String() }
@@ -279,7 +132,7 @@ func (f *fixture) wantState(t *testing.T, id string, state proto.State, epoch ui
 func (f *fixture) count(t *testing.T, from string, args ...any) int {
 	t.Helper()
 	var n int
-	must(t, f.write.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+from, args...).Scan(&n))
+	must(t, f.db.Writer.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+from, args...).Scan(&n))
 	return n
 }
 

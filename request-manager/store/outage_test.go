@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
+	"github.com/treadle-run/treadle/internal/database/databasetest"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/test/mariadb"
 )
@@ -19,13 +21,13 @@ import (
 // acknowledged is lost, and all is well again when there is room.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
-	f := &fixture{Store: openStore(t, Config{SQLitePath: filepath.Join(t.TempDir(), "treadle.db"), RetryWait: time.Millisecond})}
+	f := &fixture{Store: openStore(t, database.Config{SQLitePath: filepath.Join(t.TempDir(), "treadle.db"), RetryWait: time.Millisecond})}
 	id := f.running(t)
 	var pages int
-	must(t, f.write.QueryRowContext(t.Context(), "PRAGMA page_count").Scan(&pages))
+	must(t, f.db.Writer.QueryRowContext(t.Context(), "PRAGMA page_count").Scan(&pages))
 	// The one connection that writes may take some pages more.
 	var most int
-	must(t, f.write.QueryRowContext(t.Context(), "PRAGMA max_page_count = "+strconv.Itoa(pages+20)).Scan(&most))
+	must(t, f.db.Writer.QueryRowContext(t.Context(), "PRAGMA max_page_count = "+strconv.Itoa(pages+20)).Scan(&most))
 	var stored []string
 	var err error
 	for len(stored) < 1000 && err == nil {
@@ -46,7 +48,7 @@ func TestDiskFull(t *testing.T) {
 	for _, id := range stored {
 		f.wantState(t, id, proto.StatePending, 0)
 	}
-	must(t, f.write.QueryRowContext(t.Context(), "PRAGMA max_page_count = 1000000").Scan(&most))
+	must(t, f.db.Writer.QueryRowContext(t.Context(), "PRAGMA max_page_count = 1000000").Scan(&most))
 	f.report(t, big)
 	must(t, f.CreateRequests(t.Context(), []NewRequest{newRequest(newID())}))
 	if n := f.count(t, "requests"); n != len(stored)+2 {
@@ -58,7 +60,7 @@ func TestDiskFull(t *testing.T) {
 // tries long enough ends up where it may write.
 func TestReadOnlyAfterFailover(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(mariadbEnv) != "on" {
+	if os.Getenv(databasetest.MariaDBEnv) != "on" {
 		return // SQLite has no failover
 	}
 	srv, err := mariadb.Start(t.Context(), mariadb.Options{})
@@ -75,10 +77,10 @@ func TestReadOnlyAfterFailover(t *testing.T) {
 		must(t, err)
 	}
 	dsn = "plain@tcp(" + srv.Addr() + ")" + dsn[len(dsn)-len("/t1"):]
-	patient := &fixture{Store: openStore(t, Config{MySQLDSN: dsn, Tries: 1000, RetryWait: 20 * time.Millisecond, MaxOpenConns: 1})}
-	hasty := &fixture{Store: openStore(t, Config{MySQLDSN: dsn, Tries: 2, RetryWait: time.Millisecond, MaxOpenConns: 2})}
+	patient := &fixture{Store: openStore(t, database.Config{MySQLDSN: dsn, Tries: 1000, RetryWait: 20 * time.Millisecond, MaxOpenConns: 1})}
+	hasty := &fixture{Store: openStore(t, database.Config{MySQLDSN: dsn, Tries: 2, RetryWait: time.Millisecond, MaxOpenConns: 2})}
 	connection := func(f *fixture) (id int) {
-		must(t, f.write.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&id))
+		must(t, f.db.Writer.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&id))
 		return id
 	}
 	id := patient.running(t)
@@ -121,7 +123,7 @@ func TestReadOnlyAfterFailover(t *testing.T) {
 // goes on with it.
 func TestFrozenDatabase(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(mariadbEnv) != "on" {
+	if os.Getenv(databasetest.MariaDBEnv) != "on" {
 		return
 	}
 	srv, err := mariadb.Start(t.Context(), mariadb.Options{})
@@ -129,7 +131,7 @@ func TestFrozenDatabase(t *testing.T) {
 	defer srv.Stop()
 	dsn, err := srv.NewDatabase(t.Context())
 	must(t, err)
-	f := &fixture{Store: openStore(t, Config{MySQLDSN: dsn})}
+	f := &fixture{Store: openStore(t, database.Config{MySQLDSN: dsn})}
 	id := f.running(t)
 	must(t, srv.Signal(syscall.SIGSTOP))
 	shortly := func() context.Context {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -51,15 +52,15 @@ func (s *Store) saveReport(ctx context.Context, items []*reportItem) (refused []
 			return refused, nil
 		}
 		var more []proto.Refusal
-		switch class := s.dialect.classify(err); {
+		switch class := s.db.Dialect.Classify(err); {
 		case errors.Is(err, errShort):
 			items, more, err = s.dropLost(ctx, items)
 		case errors.As(err, &grown):
 			items, more = dropGrown(items, grown)
 			err = nil
-		case class == classDuplicate:
+		case class == database.ClassDuplicate:
 			items, more, err = s.dropStored(ctx, items)
-		case class == classData:
+		case class == database.ClassData:
 			more, err = s.saveHalves(ctx, items, err)
 			items = nil
 		}
@@ -91,8 +92,8 @@ func (s *Store) saveHalves(ctx context.Context, items []*reportItem, why error) 
 
 // saveItems stores all items or none.
 func (s *Store) saveItems(ctx context.Context, items []*reportItem) error {
-	return s.inTx(ctx, "save report", func(ctx context.Context, t *tx) error {
-		if err := chunks(items, func(items []*reportItem) error { return t.moveRequests(ctx, items) }); err != nil {
+	return s.db.InTx(ctx, "save report", func(ctx context.Context, t *database.Tx) error {
+		if err := database.Chunks(items, func(items []*reportItem) error { return s.moveRequests(ctx, t, items) }); err != nil {
 			return err
 		}
 		var rows [][]any
@@ -103,12 +104,12 @@ func (s *Store) saveItems(ctx context.Context, items []*reportItem) error {
 				suspended[it.RequestID] = it.sjc
 			}
 		}
-		if err := s.insertRows(ctx, t, insertEntry, rows); err != nil {
+		if err := s.db.InsertRows(ctx, t, insertEntry, rows); err != nil {
 			return err
 		}
-		if err := t.checkLogs(ctx, items); err != nil {
+		if err := s.checkLogs(ctx, t, items); err != nil {
 			return err
 		}
-		return t.insertSJCs(ctx, suspended, time.Time{})
+		return s.insertSJCs(ctx, t, suspended, time.Time{})
 	})
 }

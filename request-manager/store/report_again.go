@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -47,14 +48,14 @@ type requestRow struct {
 // requestRows returns the requests of the items as they are now, by id.
 func (s *Store) requestRows(ctx context.Context, items []*reportItem) (map[string]requestRow, error) {
 	now := make(map[string]requestRow, len(items))
-	err := chunks(items, func(items []*reportItem) error {
+	err := database.Chunks(items, func(items []*reportItem) error {
 		ids := make([]string, len(items))
 		for i, it := range items {
 			ids[i] = it.RequestID
 		}
-		return s.do(ctx, "save report", func(ctx context.Context, _ int) error {
-			q := s.q("SELECT request_id, state, epoch, stop_requested_at IS NOT NULL FROM requests WHERE request_id IN {ids}", ids)
-			return q.rows(ctx, s.write, func(scan func(...any) error) error {
+		return s.db.Do(ctx, "save report", func(ctx context.Context, _ int) error {
+			q := s.db.Query("SELECT request_id, state, epoch, stop_requested_at IS NOT NULL FROM requests WHERE request_id IN {ids}", ids)
+			return q.Rows(ctx, s.db.Writer, func(scan func(...any) error) error {
 				var id string
 				var x requestRow
 				err := scan(&id, &x.state, &x.epoch, &x.stop)
@@ -142,8 +143,8 @@ func (s *Store) storedEntries(ctx context.Context, it *reportItem) (map[uint64]s
 		return out, nil
 	}
 	first, last := it.Entries[0].Seq, it.Entries[len(it.Entries)-1].Seq
-	err := s.do(ctx, "save report", func(ctx context.Context, _ int) error {
-		return s.q("SELECT seq, job_id, try, epoch FROM job_log WHERE request_id = ? AND seq BETWEEN ? AND ?", it.RequestID, first, last).rows(ctx, s.write, func(scan func(...any) error) error {
+	err := s.db.Do(ctx, "save report", func(ctx context.Context, _ int) error {
+		return s.db.Query("SELECT seq, job_id, try, epoch FROM job_log WHERE request_id = ? AND seq BETWEEN ? AND ?", it.RequestID, first, last).Rows(ctx, s.db.Writer, func(scan func(...any) error) error {
 			var seq uint64
 			var x storedEntry
 			err := scan(&seq, &x.jobID, &x.try, &x.epoch)

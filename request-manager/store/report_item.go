@@ -62,7 +62,7 @@ func (s *Store) prepareItem(it *proto.ReportItem) (*reportItem, error) {
 			return nil, fmt.Errorf("suspended job chain: %w", err)
 		}
 		seal := it.Suspended.JobChain != nil && len(it.Suspended.JobChain.Secrets) > 0
-		if p.sjc, err = s.encodeBlob(it.RequestID, body, seal); err != nil {
+		if p.sjc, err = s.db.EncodeBlob(it.RequestID, body, seal); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+
+	"github.com/treadle-run/treadle/internal/database"
 )
 
 // grownError says how many entries the logs of some requests have, which are not
@@ -18,7 +20,7 @@ func (e *grownError) Error() string {
 // checkLogs returns a grownError for the items whose log does not have the length
 // that they ask for. The rows of their requests have been updated, so that nobody else
 // adds to their logs now.
-func (t *tx) checkLogs(ctx context.Context, items []*reportItem) error {
+func (s *Store) checkLogs(ctx context.Context, t *database.Tx, items []*reportItem) error {
 	want := map[string]uint64{}
 	var ids []string
 	for _, it := range items {
@@ -28,10 +30,10 @@ func (t *tx) checkLogs(ctx context.Context, items []*reportItem) error {
 		}
 	}
 	grown := &grownError{map[string]uint64{}}
-	err := chunks(ids, func(ids []string) error {
+	err := database.Chunks(ids, func(ids []string) error {
 		has := map[string]uint64{}
-		err := t.s.q(`SELECT request_id, MAX(seq) + 1 FROM job_log WHERE request_id IN {ids} GROUP BY request_id`, ids).
-			rows(ctx, t, func(scan func(...any) error) error {
+		err := s.db.Query(`SELECT request_id, MAX(seq) + 1 FROM job_log WHERE request_id IN {ids} GROUP BY request_id`, ids).
+			Rows(ctx, t, func(scan func(...any) error) error {
 				var id string
 				var n uint64
 				err := scan(&id, &n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -17,7 +18,7 @@ type move struct {
 }
 
 // moveRequests updates the requests of the items, in one statement.
-func (t *tx) moveRequests(ctx context.Context, items []*reportItem) error {
+func (s *Store) moveRequests(ctx context.Context, t *database.Tx, items []*reportItem) error {
 	ids := make([]string, len(items))
 	byID := make(map[string]*reportItem, len(items))
 	epochs := make(map[string]uint64, len(items))
@@ -26,29 +27,29 @@ func (t *tx) moveRequests(ctx context.Context, items []*reportItem) error {
 		ids[i], byID[it.RequestID], epochs[it.RequestID] = it.RequestID, it, it.Epoch
 		moved = moved || it.target != proto.StateRunning
 	}
-	q := t.s.q("UPDATE requests{primary} SET updated_at = {now}, finished_jobs = ")
-	q.choose(ids, func(id string) (any, fragment) {
+	q := s.db.Query("UPDATE requests{primary} SET updated_at = {now}, finished_jobs = ")
+	addChoice(q, ids, func(id string) (any, database.Fragment) {
 		n := byID[id].FinishedJobs
-		return n, func(q *query) { q.add("?", n) }
+		return n, func(q *database.Query) { q.Add("?", n) }
 	})
 	if moved {
 		for _, column := range []struct {
 			name  string
-			value func(*query, move)
+			value func(*database.Query, move)
 		}{
-			{"state", (*query).moveState},
-			{"reason", (*query).moveReason},
-			{"finished_at", (*query).moveFinished},
-			{"runner_id", func(q *query, m move) { q.keepIfRunning(m, "runner_id") }},
-			{"jr_url", func(q *query, m move) { q.keepIfRunning(m, "jr_url") }},
+			{"state", addState},
+			{"reason", addReason},
+			{"finished_at", addFinished},
+			{"runner_id", func(q *database.Query, m move) { keepIfRunning(q, m, "runner_id") }},
+			{"jr_url", func(q *database.Query, m move) { keepIfRunning(q, m, "jr_url") }},
 		} {
-			q.add(", "+column.name+" = ").choose(ids, func(id string) (any, fragment) {
-				m := move{byID[id].target, cleanReason(byID[id].Reason)}
-				return m, func(q *query) { column.value(q, m) }
+			addChoice(q.Add(", "+column.name+" = "), ids, func(id string) (any, database.Fragment) {
+				m := move{byID[id].target, database.CleanReason(byID[id].Reason)}
+				return m, func(q *database.Query) { column.value(q, m) }
 			})
 		}
 	}
-	n, err := q.fence(proto.StateRunning, ids, epochs).exec(ctx, t)
+	n, err := addFence(q, proto.StateRunning, ids, epochs).Exec(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -58,40 +59,40 @@ func (t *tx) moveRequests(ctx context.Context, items []*reportItem) error {
 	return nil
 }
 
-func (q *query) moveState(m move) {
+func addState(q *database.Query, m move) {
 	if m.target == proto.StateRunning || m.target == proto.StateStopped {
-		q.add("?", m.target)
+		q.Add("?", m.target)
 		return
 	}
-	q.add("CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END", m.target, proto.StateStopped)
+	q.Add("CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END", m.target, proto.StateStopped)
 }
 
-func (q *query) moveReason(m move) {
+func addReason(q *database.Query, m move) {
 	switch {
 	case m.target == proto.StateRunning:
-		q.add("reason")
+		q.Add("reason")
 	case m.reason != "":
-		q.add("?", m.reason)
+		q.Add("?", m.reason)
 	default:
-		q.add("CASE WHEN stop_requested_at IS NULL THEN '' ELSE ? END", stopReason)
+		q.Add("CASE WHEN stop_requested_at IS NULL THEN '' ELSE ? END", stopReason)
 	}
 }
 
-func (q *query) moveFinished(m move) {
+func addFinished(q *database.Query, m move) {
 	switch {
 	case m.target == proto.StateRunning:
-		q.add("finished_at")
+		q.Add("finished_at")
 	case m.target.Final():
-		q.add("{now}")
+		q.Add("{now}")
 	default:
-		q.add("CASE WHEN stop_requested_at IS NULL THEN NULL ELSE {now} END")
+		q.Add("CASE WHEN stop_requested_at IS NULL THEN NULL ELSE {now} END")
 	}
 }
 
-func (q *query) keepIfRunning(m move, column string) {
+func keepIfRunning(q *database.Query, m move, column string) {
 	if m.target == proto.StateRunning {
-		q.add(column)
+		q.Add(column)
 	} else {
-		q.add("NULL")
+		q.Add("NULL")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -171,8 +172,8 @@ func TestSaveReportSetsAsideWhatIsTooLarge(t *testing.T) {
 			items = append(items, proto.ReportItem{RequestID: id, Epoch: 1, FinishedJobs: 1, Entries: []proto.JobLog{entry(id, 0, "a")}})
 		}
 		most := 16 << 20
-		if f.dialect == &mysqlDialect {
-			must(t, f.write.QueryRowContext(t.Context(), "SELECT @@max_allowed_packet").Scan(&most))
+		if f.db.Dialect == &database.MySQLDialect {
+			must(t, f.db.Writer.QueryRowContext(t.Context(), "SELECT @@max_allowed_packet").Scan(&most))
 		}
 		items[2].Entries[0].Stdout = strings.Repeat("x", most+1<<20)
 		refused, err := f.SaveReport(t.Context(), items)
@@ -183,7 +184,7 @@ func TestSaveReportSetsAsideWhatIsTooLarge(t *testing.T) {
 			}
 		}
 		// SQLite can hold it.
-		if want := f.dialect == &mysqlDialect; want != (len(refused) == 1) {
+		if want := f.db.Dialect == &database.MySQLDialect; want != (len(refused) == 1) {
 			t.Errorf("refused %+v", refused)
 		}
 		if n := f.count(t, "job_log"); n != len(items)-len(refused) {

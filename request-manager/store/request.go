@@ -6,15 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
 const (
 	maxID      = 20
-	maxReason  = 4 << 10 // bytes; the rest is cut off
 	stopReason = "stopped by request"
 )
 
@@ -36,8 +34,8 @@ func scanRequest(scan func(...any) error, more ...any) (proto.Request, error) {
 		return proto.Request{}, err
 	}
 	r.JobRunnerURL = url.String
-	r.CreatedAt = fromMicros(created)
-	r.StartedAt, r.FinishedAt = fromNullMicros(started), fromNullMicros(finished)
+	r.CreatedAt = database.FromMicros(created)
+	r.StartedAt, r.FinishedAt = database.FromNullMicros(started), database.FromNullMicros(finished)
 	r.StopRequested = stopped.Valid
 	return r, nil
 }
@@ -49,10 +47,10 @@ func (s *Store) Request(ctx context.Context, id string) (proto.Request, error) {
 	if !plausibleID(id) {
 		return req, fmt.Errorf("%s: %w", op, ErrNotFound)
 	}
-	err := s.do(ctx, op, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, op, func(ctx context.Context, _ int) error {
 		var args []byte
-		q := s.q("SELECT "+requestColumns+", r.args FROM requests r WHERE r.request_id = ?", id)
-		row := s.read.QueryRowContext(ctx, q.sql.String(), q.args...)
+		q := s.db.Query("SELECT "+requestColumns+", r.args FROM requests r WHERE r.request_id = ?", id)
+		row := s.db.Reader.QueryRowContext(ctx, q.SQL.String(), q.Args...)
 		var err error
 		if req, err = scanRequest(row.Scan, &args); err != nil {
 			if errors.Is(err, sql.ErrNoRows) {
@@ -70,10 +68,10 @@ func (s *Store) Request(ctx context.Context, id string) (proto.Request, error) {
 // job chains.
 func (s *Store) Requests(ctx context.Context, ids []string) (map[string]proto.Request, error) {
 	out := make(map[string]proto.Request, len(ids))
-	err := chunks(ids, func(ids []string) error {
-		return s.do(ctx, "requests", func(ctx context.Context, _ int) error {
-			q := s.q("SELECT "+requestColumns+" FROM requests r WHERE r.request_id IN {ids}", ids)
-			return q.rows(ctx, s.read, func(scan func(...any) error) error {
+	err := database.Chunks(ids, func(ids []string) error {
+		return s.db.Do(ctx, "requests", func(ctx context.Context, _ int) error {
+			q := s.db.Query("SELECT "+requestColumns+" FROM requests r WHERE r.request_id IN {ids}", ids)
+			return q.Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 				r, err := scanRequest(scan)
 				out[r.ID] = r
 				return err
@@ -93,13 +91,13 @@ func (s *Store) Chain(ctx context.Context, id string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", op, ErrNotFound)
 	}
 	var blob []byte
-	err := s.do(ctx, op, func(ctx context.Context, _ int) error {
-		return s.q("SELECT job_chain FROM request_archives WHERE request_id = ?", id).row(ctx, s.read, &blob)
+	err := s.db.Do(ctx, op, func(ctx context.Context, _ int) error {
+		return s.db.Query("SELECT job_chain FROM request_archives WHERE request_id = ?", id).Row(ctx, s.db.Reader, &blob)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.decodeBlob(id, blob)
+	return s.db.DecodeBlob(id, blob)
 }
 
 // plausibleID reports whether id can be in the database at all. One with other
@@ -190,17 +188,3 @@ func decodeValue(b json.RawMessage) (any, error) {
 	}
 	return x, nil
 }
-
-// cleanText makes x valid UTF-8 of at most limit bytes; 0 is no limit.
-func cleanText(x string, limit int) string {
-	x = strings.ToValidUTF8(x, "\uFFFD")
-	if limit == 0 || len(x) <= limit {
-		return x
-	}
-	for limit > 0 && !utf8.RuneStart(x[limit]) {
-		limit--
-	}
-	return x[:limit]
-}
-
-func cleanReason(x string) string { return cleanText(x, maxReason) }

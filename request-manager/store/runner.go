@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -21,10 +22,10 @@ func (s *Store) Heartbeat(ctx context.Context, r proto.Runner) (drain bool, err 
 	if err != nil {
 		return false, fmt.Errorf("heartbeat of runner %s: %w", r.ID, err)
 	}
-	err = s.do(ctx, "heartbeat of runner "+r.ID, func(ctx context.Context, _ int) error {
-		n, err := s.q(`UPDATE job_runners SET url = ?, host = ?, pid = ?, version = ?, labels = ?,
+	err = s.db.Do(ctx, "heartbeat of runner "+r.ID, func(ctx context.Context, _ int) error {
+		n, err := s.db.Query(`UPDATE job_runners SET url = ?, host = ?, pid = ?, version = ?, labels = ?,
 			capacity = ?, running = ?, draining = ?, heartbeat_at = {now} WHERE runner_id = ? AND gone_at IS NULL`,
-			r.URL, r.Host, r.PID, r.Version, string(labels), r.Capacity, len(r.Running), r.Draining, r.ID).exec(ctx, s.write)
+			r.URL, r.Host, r.PID, r.Version, string(labels), r.Capacity, len(r.Running), r.Draining, r.ID).Exec(ctx, s.db.Writer)
 		if err != nil {
 			return err
 		}
@@ -32,7 +33,7 @@ func (s *Store) Heartbeat(ctx context.Context, r proto.Runner) (drain bool, err 
 			drain, err = s.register(ctx, r, string(labels))
 			return err
 		}
-		err = s.q("SELECT drain_requested FROM job_runners WHERE runner_id = ?", r.ID).row(ctx, s.write, &drain)
+		err = s.db.Query("SELECT drain_requested FROM job_runners WHERE runner_id = ?", r.ID).Row(ctx, s.db.Writer, &drain)
 		return err
 	})
 	return drain, err
@@ -42,22 +43,22 @@ func (s *Store) Heartbeat(ctx context.Context, r proto.Runner) (drain bool, err 
 // first one with a dot and a number, stays asked to drain.
 func (s *Store) register(ctx context.Context, r proto.Runner, labels string) (drain bool, err error) {
 	if process, _, again := strings.Cut(r.ID, "."); again {
-		err = s.q(`SELECT drain_requested FROM job_runners WHERE runner_id = ? OR runner_id LIKE ?
+		err = s.db.Query(`SELECT drain_requested FROM job_runners WHERE runner_id = ? OR runner_id LIKE ?
 			ORDER BY started_at DESC LIMIT 1`,
-			process, process+".%").row(ctx, s.write, &drain)
+			process, process+".%").Row(ctx, s.db.Writer, &drain)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return false, err
 		}
 	}
-	_, err = s.q(`INSERT INTO job_runners (runner_id, url, host, pid, version, labels, capacity, running,
+	_, err = s.db.Query(`INSERT INTO job_runners (runner_id, url, host, pid, version, labels, capacity, running,
 		draining, drain_requested, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {now}, {now})`,
-		r.ID, r.URL, r.Host, r.PID, r.Version, labels, r.Capacity, len(r.Running), r.Draining, drain).exec(ctx, s.write)
-	if err == nil || s.dialect.classify(err) != classDuplicate {
+		r.ID, r.URL, r.Host, r.PID, r.Version, labels, r.Capacity, len(r.Running), r.Draining, drain).Exec(ctx, s.db.Writer)
+	if err == nil || s.db.Dialect.Classify(err) != database.ClassDuplicate {
 		return drain, err
 	}
 	// Another of its heartbeats was quicker, or this is one of a runner that is gone.
 	var gone bool
-	if err := s.q("SELECT gone_at IS NOT NULL FROM job_runners WHERE runner_id = ?", r.ID).row(ctx, s.write, &gone); err != nil {
+	if err := s.db.Query("SELECT gone_at IS NOT NULL FROM job_runners WHERE runner_id = ?", r.ID).Row(ctx, s.db.Writer, &gone); err != nil {
 		return false, err
 	}
 	if gone {
@@ -71,12 +72,12 @@ func (s *Store) register(ctx context.Context, r proto.Runner, labels string) (dr
 // operator asked for it.
 func (s *Store) Runners(ctx context.Context) ([]proto.Runner, error) {
 	var out []proto.Runner
-	err := s.do(ctx, "runners", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "runners", func(ctx context.Context, _ int) error {
 		out = nil
 		places := map[string]int{}
-		err := s.q(`SELECT runner_id, url, host, pid, version, labels, capacity, draining, drain_requested,
+		err := s.db.Query(`SELECT runner_id, url, host, pid, version, labels, capacity, draining, drain_requested,
 			started_at, heartbeat_at FROM job_runners WHERE gone_at IS NULL ORDER BY started_at, runner_id`).
-			rows(ctx, s.read, func(scan func(...any) error) error {
+			Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 				r, err := scanRunner(scan)
 				places[r.ID] = len(out)
 				out = append(out, r)
@@ -85,9 +86,9 @@ func (s *Store) Runners(ctx context.Context) ([]proto.Runner, error) {
 		if err != nil {
 			return err
 		}
-		return s.q(`SELECT runner_id, request_id, epoch FROM requests{index requests_runner}
+		return s.db.Query(`SELECT runner_id, request_id, epoch FROM requests{index requests_runner}
 			WHERE runner_id IS NOT NULL ORDER BY runner_id, epoch, request_id`).
-			rows(ctx, s.read, func(scan func(...any) error) error {
+			Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 				var runner string
 				var c proto.RunningChain
 				if err := scan(&runner, &c.RequestID, &c.Epoch); err != nil {
@@ -113,7 +114,7 @@ func scanRunner(scan func(...any) error) (proto.Runner, error) {
 		return r, err
 	}
 	r.Draining = r.Draining || drain
-	r.StartedAt, r.HeartbeatAt = fromMicros(started), fromMicros(heartbeat)
+	r.StartedAt, r.HeartbeatAt = database.FromMicros(started), database.FromMicros(heartbeat)
 	if err := json.Unmarshal(labels, &r.Labels); err != nil {
 		return r, fmt.Errorf("stored labels of runner %s: %w", r.ID, err)
 	}
@@ -124,11 +125,11 @@ func scanRunner(scan func(...any) error) (proto.Runner, error) {
 // by runner id. It is cheaper than Runners.
 func (s *Store) RunnerLoads(ctx context.Context) (map[string]int, error) {
 	out := map[string]int{}
-	err := s.do(ctx, "loads of runners", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "loads of runners", func(ctx context.Context, _ int) error {
 		clear(out)
-		return s.q(`SELECT runner_id, COUNT(*) FROM requests{index requests_runner} WHERE runner_id IS NOT NULL
+		return s.db.Query(`SELECT runner_id, COUNT(*) FROM requests{index requests_runner} WHERE runner_id IS NOT NULL
 			GROUP BY runner_id`).
-			rows(ctx, s.read, func(scan func(...any) error) error {
+			Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 				var runner string
 				var n int
 				err := scan(&runner, &n)
@@ -142,8 +143,8 @@ func (s *Store) RunnerLoads(ctx context.Context) (map[string]int, error) {
 // RemoveRunner removes a runner from the registry, for good: a heartbeat of it that
 // comes late is refused. The error is ErrNotFound if it is not registered.
 func (s *Store) RemoveRunner(ctx context.Context, id string) error {
-	return s.do(ctx, "remove runner "+id, func(ctx context.Context, try int) error {
-		n, err := s.q(`UPDATE job_runners SET gone_at = {now} WHERE runner_id = ? AND gone_at IS NULL`, id).exec(ctx, s.write)
+	return s.db.Do(ctx, "remove runner "+id, func(ctx context.Context, try int) error {
+		n, err := s.db.Query(`UPDATE job_runners SET gone_at = {now} WHERE runner_id = ? AND gone_at IS NULL`, id).Exec(ctx, s.db.Writer)
 		if err == nil && n == 0 && try == 1 {
 			return ErrNotFound
 		}
@@ -154,10 +155,10 @@ func (s *Store) RemoveRunner(ctx context.Context, id string) error {
 // GoneRunners returns which of the runners were removed.
 func (s *Store) GoneRunners(ctx context.Context, ids []string) ([]string, error) {
 	var gone []string
-	err := chunks(ids, func(ids []string) error {
-		return s.do(ctx, "runners that are gone", func(ctx context.Context, _ int) error {
-			more, err := s.q(`SELECT runner_id FROM job_runners WHERE gone_at IS NOT NULL AND runner_id IN {ids}`,
-				ids).strings(ctx, s.read)
+	err := database.Chunks(ids, func(ids []string) error {
+		return s.db.Do(ctx, "runners that are gone", func(ctx context.Context, _ int) error {
+			more, err := s.db.Query(`SELECT runner_id FROM job_runners WHERE gone_at IS NOT NULL AND runner_id IN {ids}`,
+				ids).Strings(ctx, s.db.Reader)
 			gone = append(gone, more...)
 			return err
 		})
@@ -169,9 +170,9 @@ func (s *Store) GoneRunners(ctx context.Context, ids []string) ([]string, error)
 // how many.
 func (s *Store) PurgeRunners(ctx context.Context, age time.Duration) (int, error) {
 	var n int64
-	err := s.do(ctx, "purge runners", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "purge runners", func(ctx context.Context, _ int) error {
 		var err error
-		n, err = s.q("DELETE FROM job_runners WHERE gone_at < {now} - ?", age.Microseconds()).exec(ctx, s.write)
+		n, err = s.db.Query("DELETE FROM job_runners WHERE gone_at < {now} - ?", age.Microseconds()).Exec(ctx, s.db.Writer)
 		return err
 	})
 	return int(n), err
@@ -180,10 +181,10 @@ func (s *Store) PurgeRunners(ctx context.Context, age time.Duration) (int, error
 // RequestDrain asks the runners with that id or base URL to drain, or no longer
 // to; ErrNotFound if there is none.
 func (s *Store) RequestDrain(ctx context.Context, idOrURL string, drain bool) error {
-	return s.do(ctx, "drain runner "+idOrURL, func(ctx context.Context, _ int) error {
-		n, err := s.q(`UPDATE job_runners SET drain_requested = ?
+	return s.db.Do(ctx, "drain runner "+idOrURL, func(ctx context.Context, _ int) error {
+		n, err := s.db.Query(`UPDATE job_runners SET drain_requested = ?
 			WHERE (runner_id = ? OR url = ?) AND gone_at IS NULL`,
-			drain, idOrURL, idOrURL).exec(ctx, s.write)
+			drain, idOrURL, idOrURL).Exec(ctx, s.db.Writer)
 		if err == nil && n == 0 {
 			return ErrNotFound
 		}
@@ -203,32 +204,32 @@ type Held struct {
 
 // HeldBy returns the requests that are RUNNING on the runner.
 func (s *Store) HeldBy(ctx context.Context, runnerID string) ([]Held, error) {
-	return s.held(ctx, "requests of runner "+runnerID, s.q("SELECT "+heldColumns+` FROM requests{index requests_runner}
+	return s.held(ctx, "requests of runner "+runnerID, s.db.Query("SELECT "+heldColumns+` FROM requests{index requests_runner}
 		WHERE runner_id = ? AND +state = ?`,
 		runnerID, proto.StateRunning))
 }
 
 // RunningRequests returns RUNNING requests, oldest first.
 func (s *Store) RunningRequests(ctx context.Context, limit int) ([]Held, error) {
-	return s.held(ctx, "running requests", s.q("SELECT "+heldColumns+` FROM requests{index requests_state}
+	return s.held(ctx, "running requests", s.db.Query("SELECT "+heldColumns+` FROM requests{index requests_state}
 		WHERE state = ? ORDER BY created_at, request_id DESC LIMIT ?`,
 		proto.StateRunning, limit))
 }
 
 const heldColumns = "request_id, epoch, stop_requested_at IS NOT NULL, handover_at, runner_id, jr_url, total_jobs"
 
-func (s *Store) held(ctx context.Context, op string, q *query) ([]Held, error) {
+func (s *Store) held(ctx context.Context, op string, q *database.Query) ([]Held, error) {
 	var out []Held
-	err := s.do(ctx, op, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, op, func(ctx context.Context, _ int) error {
 		out = nil
-		return q.rows(ctx, s.read, func(scan func(...any) error) error {
+		return q.Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 			var h Held
 			var since sql.NullInt64
 			var runner, url sql.NullString
 			if err := scan(&h.RequestID, &h.Epoch, &h.StopRequested, &since, &runner, &url, &h.TotalJobs); err != nil {
 				return err
 			}
-			h.Since, h.RunnerID, h.URL = fromMicros(since.Int64), runner.String, url.String
+			h.Since, h.RunnerID, h.URL = database.FromMicros(since.Int64), runner.String, url.String
 			out = append(out, h)
 			return nil
 		})

@@ -25,7 +25,7 @@ func TestRunnersRegisterByHeartbeat(t *testing.T) {
 			return drain
 		}
 		beat(first)
-		f.clock.add(time.Second)
+		f.clock.Add(time.Second)
 		beat(proto.Runner{ID: "jr-2", URL: "http://jr-2", Draining: true})
 		first.Capacity = 8
 		beat(first)
@@ -79,7 +79,7 @@ func TestRunnersRegisterByHeartbeat(t *testing.T) {
 		if want := []string{"jr-1", "jr-2"}; err != nil || !slices.Equal(gone, want) {
 			t.Errorf("gone are %v, %v, want %v", gone, err, want)
 		}
-		f.clock.add(time.Hour)
+		f.clock.Add(time.Hour)
 		for _, want := range []int{2, 0} {
 			if n, err := f.PurgeRunners(ctx, time.Minute); err != nil || n != want {
 				t.Errorf("purged %d, %v, want %d", n, err, want)
@@ -92,7 +92,7 @@ func TestWhatRunsWhere(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		first := f.running(t)
 		since := f.clock.Now()
-		f.clock.add(time.Second)
+		f.clock.Add(time.Second)
 		second := f.running(t)
 		f.report(t, proto.ReportItem{RequestID: first, Epoch: 1, FinishedJobs: 1}) // not a hand-over
 		_, err := f.Stop(t.Context(), second)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -28,35 +29,35 @@ type SJC struct {
 // was asked for, it becomes STOPPED and nothing is stored. It counts as suspended
 // since then; zero is now.
 func (s *Store) Suspend(ctx context.Context, id string, epoch uint64, since time.Time, sjc []byte, seal bool, reason string) error {
-	blob, err := s.encodeBlob(id, sjc, seal)
+	blob, err := s.db.EncodeBlob(id, sjc, seal)
 	if err != nil {
 		return err
 	}
-	m := move{proto.StateSuspended, cleanReason(reason)}
-	return s.inTx(ctx, "suspend request "+id, func(ctx context.Context, t *tx) error {
-		q := s.q("UPDATE requests SET runner_id = NULL, jr_url = NULL, updated_at = {now}, state = ")
-		q.moveState(m)
-		q.add(", reason = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END, finished_at = ", m.reason, stopReason)
-		q.moveFinished(m)
-		err := q.add(" WHERE request_id = ? AND state = ? AND epoch = ?", id, proto.StateRunning, epoch).execOne(ctx, t)
+	m := move{proto.StateSuspended, database.CleanReason(reason)}
+	return s.db.InTx(ctx, "suspend request "+id, func(ctx context.Context, t *database.Tx) error {
+		q := s.db.Query("UPDATE requests SET runner_id = NULL, jr_url = NULL, updated_at = {now}, state = ")
+		addState(q, m)
+		q.Add(", reason = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END, finished_at = ", m.reason, stopReason)
+		addFinished(q, m)
+		err := q.Add(" WHERE request_id = ? AND state = ? AND epoch = ?", id, proto.StateRunning, epoch).ExecOne(ctx, t)
 		if errors.Is(err, ErrNotUpdated) {
-			return s.doneBefore(ctx, t, t.try, id, epoch, proto.StateSuspended, proto.StateStopped)
+			return s.doneBefore(ctx, t, t.Try, id, epoch, proto.StateSuspended, proto.StateStopped)
 		}
 		if err != nil {
 			return err
 		}
-		return t.insertSJCs(ctx, map[string][]byte{id: blob}, since)
+		return s.insertSJCs(ctx, t, map[string][]byte{id: blob}, since)
 	})
 }
 
 // insertSJCs stores the SJCs, by request id, of those requests that are SUSPENDED
 // now: the others were to be stopped. They count as suspended since then; zero is
 // now.
-func (t *tx) insertSJCs(ctx context.Context, blobs map[string][]byte, since time.Time) error {
+func (s *Store) insertSJCs(ctx context.Context, t *database.Tx, blobs map[string][]byte, since time.Time) error {
 	if len(blobs) == 0 {
 		return nil
 	}
-	now, err := t.s.readNow(ctx, t)
+	now, err := s.db.ReadNow(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -64,9 +65,9 @@ func (t *tx) insertSJCs(ctx context.Context, blobs map[string][]byte, since time
 	if !since.IsZero() {
 		suspendedAt = min(since.UnixMicro(), now)
 	}
-	return chunks(slices.Sorted(maps.Keys(blobs)), func(ids []string) error {
-		suspended, err := t.s.q(`SELECT request_id FROM requests WHERE request_id IN {ids} AND +state = ? ORDER BY request_id`,
-			ids, proto.StateSuspended).strings(ctx, t)
+	return database.Chunks(slices.Sorted(maps.Keys(blobs)), func(ids []string) error {
+		suspended, err := s.db.Query(`SELECT request_id FROM requests WHERE request_id IN {ids} AND +state = ? ORDER BY request_id`,
+			ids, proto.StateSuspended).Strings(ctx, t)
 		if err != nil || len(suspended) == 0 {
 			return err
 		}
@@ -74,7 +75,7 @@ func (t *tx) insertSJCs(ctx context.Context, blobs map[string][]byte, since time
 		for i, id := range suspended {
 			rows[i] = []any{id, suspendedAt, now, blobs[id]}
 		}
-		return t.s.insertRows(ctx, t,
+		return s.db.InsertRows(ctx, t,
 			"INSERT INTO suspended_job_chains (request_id, suspended_at, updated_at, sjc) VALUES", rows)
 	})
 }
@@ -90,13 +91,13 @@ type UnclaimedSJC struct {
 // so that several managers rarely go for the same.
 func (s *Store) UnclaimedSJCs(ctx context.Context, ttl time.Duration, limit int, hosts ...string) ([]UnclaimedSJC, error) {
 	var out []UnclaimedSJC
-	err := s.do(ctx, "unclaimed suspended job chains", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "unclaimed suspended job chains", func(ctx context.Context, _ int) error {
 		out = nil
 		// CROSS: SQLite must not begin with the requests, which are many.
-		return s.q(`SELECT c.request_id, r.host FROM suspended_job_chains c CROSS JOIN requests r ON r.request_id = c.request_id
+		return s.db.Query(`SELECT c.request_id, r.host FROM suspended_job_chains c CROSS JOIN requests r ON r.request_id = c.request_id
 			WHERE c.rm_host IS NULL AND r.host IN {ids} AND c.suspended_at >= {now} - ? ORDER BY c.suspended_at LIMIT ?`,
 			withAnyHost(hosts), ttl.Microseconds(), max(limit, unclaimedScan)).
-			rows(ctx, s.read, func(scan func(...any) error) error {
+			Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 				var u UnclaimedSJC
 				err := scan(&u.RequestID, &u.Host)
 				out = append(out, u)
@@ -113,18 +114,18 @@ func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
 	out := SJC{RequestID: id}
 	var blob []byte
 	var since int64
-	err := s.inTx(ctx, "claim the suspended job chain of request "+id, func(ctx context.Context, t *tx) error {
-		err := s.q(`UPDATE suspended_job_chains SET rm_host = ?, claimed_at = {now}, updated_at = {now}
+	err := s.db.InTx(ctx, "claim the suspended job chain of request "+id, func(ctx context.Context, t *database.Tx) error {
+		err := s.db.Query(`UPDATE suspended_job_chains SET rm_host = ?, claimed_at = {now}, updated_at = {now}
 			WHERE request_id = ? AND rm_host IS NULL`,
-			rmHost, id).execOne(ctx, t)
-		if err != nil && (t.try == 1 || !errors.Is(err, ErrNotUpdated)) {
+			rmHost, id).ExecOne(ctx, t)
+		if err != nil && (t.Try == 1 || !errors.Is(err, ErrNotUpdated)) {
 			return err
 		}
 		// A later try may find the claim that an earlier one made.
-		err = s.q(`SELECT r.epoch, c.suspended_at, c.sjc
+		err = s.db.Query(`SELECT r.epoch, c.suspended_at, c.sjc
 			FROM suspended_job_chains c JOIN requests r ON r.request_id = c.request_id
 			WHERE c.request_id = ? AND c.rm_host = ? AND r.state = ?`,
-			id, rmHost, proto.StateSuspended).row(ctx, t, &out.Epoch, &since, &blob)
+			id, rmHost, proto.StateSuspended).Row(ctx, t, &out.Epoch, &since, &blob)
 		if errors.Is(err, ErrNotFound) {
 			return fmt.Errorf("%w: its request is not SUSPENDED", ErrNotUpdated)
 		}
@@ -133,8 +134,8 @@ func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
 	if err != nil {
 		return SJC{}, err
 	}
-	out.Since = fromMicros(since)
-	if out.Body, err = s.decodeBlob(id, blob); err != nil {
+	out.Since = database.FromMicros(since)
+	if out.Body, err = s.db.DecodeBlob(id, blob); err != nil {
 		return SJC{}, errors.Join(err, s.UnclaimSJC(ctx, id, rmHost))
 	}
 	return out, nil
@@ -143,10 +144,10 @@ func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
 // UnclaimSJC gives a claim up. The error is ErrNotUpdated if it is not the
 // manager's.
 func (s *Store) UnclaimSJC(ctx context.Context, id, rmHost string) error {
-	return s.do(ctx, "unclaim the suspended job chain of request "+id, func(ctx context.Context, try int) error {
-		err := s.q(`UPDATE suspended_job_chains SET rm_host = NULL, claimed_at = NULL, updated_at = {now}
+	return s.db.Do(ctx, "unclaim the suspended job chain of request "+id, func(ctx context.Context, try int) error {
+		err := s.db.Query(`UPDATE suspended_job_chains SET rm_host = NULL, claimed_at = NULL, updated_at = {now}
 			WHERE request_id = ? AND rm_host = ?`,
-			id, rmHost).execOne(ctx, s.write)
+			id, rmHost).ExecOne(ctx, s.db.Writer)
 		if try > 1 && errors.Is(err, ErrNotUpdated) {
 			return nil // an earlier try went through
 		}
@@ -158,15 +159,15 @@ func (s *Store) UnclaimSJC(ctx context.Context, id, rmHost string) error {
 // RUNNING under the next epoch, and the SJC is deleted.
 func (s *Store) Resume(ctx context.Context, id string, epoch uint64, rmHost, runnerID, url string) error {
 	token := rand.Int64()
-	return s.inTx(ctx, "resume request "+id, func(ctx context.Context, t *tx) error {
-		err := s.q(`UPDATE requests SET state = ?, epoch = epoch + 1, runner_id = ?, jr_url = ?, reason = '',
+	return s.db.InTx(ctx, "resume request "+id, func(ctx context.Context, t *database.Tx) error {
+		err := s.db.Query(`UPDATE requests SET state = ?, epoch = epoch + 1, runner_id = ?, jr_url = ?, reason = '',
 			handover_token = ?, handover_at = {now}, updated_at = {now}, started_at = COALESCE(started_at, {now})
 			WHERE request_id = ? AND state = ? AND epoch = ?`,
-			proto.StateRunning, runnerID, url, token, id, proto.StateSuspended, epoch).execOne(ctx, t)
+			proto.StateRunning, runnerID, url, token, id, proto.StateSuspended, epoch).ExecOne(ctx, t)
 		if errors.Is(err, ErrNotUpdated) {
 			var mine int
-			q := s.q("SELECT COUNT(*) FROM requests WHERE request_id = ? AND handover_token = ?", id, token)
-			if err := q.row(ctx, t, &mine); err != nil {
+			q := s.db.Query("SELECT COUNT(*) FROM requests WHERE request_id = ? AND handover_token = ?", id, token)
+			if err := q.Row(ctx, t, &mine); err != nil {
 				return err
 			}
 			if mine == 1 {
@@ -177,7 +178,7 @@ func (s *Store) Resume(ctx context.Context, id string, epoch uint64, rmHost, run
 		if err != nil {
 			return err
 		}
-		return s.q("DELETE FROM suspended_job_chains WHERE request_id = ? AND rm_host = ?", id, rmHost).execOne(ctx, t)
+		return s.db.Query("DELETE FROM suspended_job_chains WHERE request_id = ? AND rm_host = ?", id, rmHost).ExecOne(ctx, t)
 	})
 }
 
@@ -185,11 +186,11 @@ func (s *Store) Resume(ctx context.Context, id string, epoch uint64, rmHost, run
 // It returns how many.
 func (s *Store) DropOldClaims(ctx context.Context, age time.Duration) (int, error) {
 	var n int64
-	err := s.do(ctx, "drop old claims", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "drop old claims", func(ctx context.Context, _ int) error {
 		var err error
-		n, err = s.q(`UPDATE suspended_job_chains SET rm_host = NULL, claimed_at = NULL, updated_at = {now}
+		n, err = s.db.Query(`UPDATE suspended_job_chains SET rm_host = NULL, claimed_at = NULL, updated_at = {now}
 			WHERE rm_host IS NOT NULL AND claimed_at < {now} - ?`,
-			age.Microseconds()).exec(ctx, s.write)
+			age.Microseconds()).Exec(ctx, s.db.Writer)
 		return err
 	})
 	return int(n), err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -33,15 +34,15 @@ func (s *Store) Stop(ctx context.Context, id string) (Stopped, error) {
 		return out, fmt.Errorf("%s: %w", op, ErrNotFound)
 	}
 	final := false
-	err := s.inTx(ctx, op, func(ctx context.Context, t *tx) error {
+	err := s.db.InTx(ctx, op, func(ctx context.Context, t *database.Tx) error {
 		for range stopRaces {
 			var done bool
 			var err error
-			if out, done, err = t.stop(ctx, id); err != nil {
+			if out, done, err = s.stop(ctx, t, id); err != nil {
 				return err
 			}
 			// A retry that finds the request STOPPED finds its own work.
-			final = !done && out.State.Final() && (t.try == 1 || out.State != proto.StateStopped)
+			final = !done && out.State.Final() && (t.Try == 1 || out.State != proto.StateStopped)
 			if done || out.State.Final() {
 				return nil
 			}
@@ -55,27 +56,27 @@ func (s *Store) Stop(ctx context.Context, id string) (Stopped, error) {
 }
 
 // stop tries both ways once. done is false if neither met the request.
-func (t *tx) stop(ctx context.Context, id string) (out Stopped, done bool, err error) {
-	n, err := t.s.q(`UPDATE requests
+func (s *Store) stop(ctx context.Context, t *database.Tx, id string) (out Stopped, done bool, err error) {
+	n, err := s.db.Query(`UPDATE requests
 		SET state = ?, runner_id = NULL, jr_url = NULL, reason = ?, finished_at = {now}, updated_at = {now}, stop_requested_at = COALESCE(stop_requested_at, {now})
 		WHERE request_id = ? AND state IN (?, ?)`,
-		proto.StateStopped, stopReason, id, proto.StatePending, proto.StateSuspended).exec(ctx, t)
+		proto.StateStopped, stopReason, id, proto.StatePending, proto.StateSuspended).Exec(ctx, t)
 	if err != nil {
 		return out, false, err
 	}
 	if n == 0 {
-		n, err = t.s.q(`UPDATE requests SET stop_requested_at = COALESCE(stop_requested_at, {now}), updated_at = {now}
+		n, err = s.db.Query(`UPDATE requests SET stop_requested_at = COALESCE(stop_requested_at, {now}), updated_at = {now}
 			WHERE request_id = ? AND state = ?`,
-			id, proto.StateRunning).exec(ctx, t)
+			id, proto.StateRunning).Exec(ctx, t)
 	} else {
-		_, err = t.s.q("DELETE FROM suspended_job_chains WHERE request_id = ?", id).exec(ctx, t)
+		_, err = s.db.Query("DELETE FROM suspended_job_chains WHERE request_id = ?", id).Exec(ctx, t)
 	}
 	if err != nil {
 		return out, false, err
 	}
 	var runner, url sql.NullString
-	err = t.s.q(`SELECT state, epoch, runner_id, jr_url FROM requests WHERE request_id = ?`,
-		id).row(ctx, t, &out.State, &out.Epoch, &runner, &url)
+	err = s.db.Query(`SELECT state, epoch, runner_id, jr_url FROM requests WHERE request_id = ?`,
+		id).Row(ctx, t, &out.State, &out.Epoch, &runner, &url)
 	out.RunnerID, out.URL = runner.String, url.String
 	return out, n > 0, err
 }

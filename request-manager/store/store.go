@@ -1,140 +1,24 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"crypto/cipher"
-	"crypto/tls"
-	"database/sql"
-	"errors"
-	"fmt"
-	"log/slog"
 	"time"
+
+	"github.com/treadle-run/treadle/internal/database"
 )
 
-// Config says where the database is and how to use it.
-type Config struct {
-	// MySQLDSN is a go-sql-driver data source name; SQLitePath is a file, made when
-	// it is not there, or ":memory:". Exactly one of them is set.
-	MySQLDSN   string
-	SQLitePath string
-	// TLS, if not nil, is how to talk to MySQL.
-	TLS *tls.Config
-	// Tries is how often a transaction is tried when the database is away; 0 is 3.
-	Tries int
-	// RetryWait is the wait between these tries, give or take a quarter; 0 is 500 ms.
-	RetryWait time.Duration
-	// SecretsKey encrypts what callers ask to seal: 32 bytes, or nil for none.
-	SecretsKey []byte
-	// MaxOpenConns is the most connections to MySQL; 0 is 32.
-	MaxOpenConns int
-	// Logger says what was retried and set aside; nil discards.
-	Logger *slog.Logger
-	// Now, if not nil, takes the place of the database's clock. For tests.
-	Now func() time.Time
-}
+// Store is what is kept of requests in a database. Its methods may be called from many
+// goroutines.
+type Store struct{ db *database.DB }
 
-func (c Config) validate() error {
-	if (c.MySQLDSN == "") == (c.SQLitePath == "") {
-		return errors.New("exactly one of MySQLDSN and SQLitePath must be set")
-	}
-	return nil
-}
-
-func (c Config) withDefaults() Config {
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	c.Tries = cmp.Or(c.Tries, 3)
-	c.RetryWait = cmp.Or(c.RetryWait, 500*time.Millisecond)
-	c.MaxOpenConns = cmp.Or(c.MaxOpenConns, 32)
-	return c
-}
-
-// Store is an open database. Its methods may be called from many goroutines.
-type Store struct {
-	cfg     Config
-	dialect *dialect
-	// write and read are the same pool but for SQLite in a file, which has one
-	// writer and many readers.
-	write, read *sql.DB
-	// turn is taken by each transaction where there is one writer; nil elsewhere.
-	// Heartbeats are no transactions: they wait for the one that runs, not for all
-	// that wait. Whoever is not heard of in time is given up, and then there is still
-	// more to write.
-	turn chan struct{}
-	aead cipher.AEAD // nil without a secrets key
-}
-
-// Open prepares the connection to a database. It neither waits for the database
-// to answer nor migrates it.
-func Open(ctx context.Context, cfg Config) (*Store, error) {
-	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	cfg = cfg.withDefaults()
-	s := &Store{cfg: cfg}
-	var err error
-	if s.aead, err = newAEAD(cfg.SecretsKey); err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	if cfg.MySQLDSN != "" {
-		err = s.openMySQL()
-	} else {
-		err = s.openSQLite(ctx)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	return s, nil
-}
-
-// Close closes all connections. It waits for transactions that run.
-func (s *Store) Close() error {
-	if s.read == s.write {
-		return s.write.Close()
-	}
-	return errors.Join(s.read.Close(), s.write.Close())
-}
+// New returns the store in a database, which the caller migrates and closes.
+func New(db *database.DB) *Store { return &Store{db} }
 
 // Ping reports whether the database answers. It tries once.
-func (s *Store) Ping(ctx context.Context) error {
-	if err := s.write.PingContext(ctx); err != nil {
-		return fmt.Errorf("ping: %w: %w", ErrUnavailable, err)
-	}
-	return nil
-}
+func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
 
 // Now returns the time by the database's clock, in UTC, to the microsecond.
-func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	var now int64
-	err := s.do(ctx, "now", func(ctx context.Context, _ int) error {
-		var err error
-		now, err = s.readNow(ctx, s.read)
-		return err
-	})
-	return fromMicros(now), err
-}
+func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.db.Now(ctx) }
 
-// readNow asks the database for the time, in microseconds.
-func (s *Store) readNow(ctx context.Context, db querier) (int64, error) {
-	if s.cfg.Now != nil {
-		return s.cfg.Now().UnixMicro(), nil
-	}
-	if s.dialect.now == "" {
-		return time.Now().UnixMicro(), nil
-	}
-	var now int64
-	err := db.QueryRowContext(ctx, "SELECT "+s.dialect.now).Scan(&now)
-	return now, err
-}
-
-func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
-
-func fromNullMicros(us sql.NullInt64) *time.Time {
-	if !us.Valid {
-		return nil
-	}
-	t := fromMicros(us.Int64)
-	return &t
-}
+// Fingerprint identifies a text, see database.DB.
+func (s *Store) Fingerprint(text []byte) []byte { return s.db.Fingerprint(text) }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -14,10 +15,7 @@ import (
 // written: a manager with much to do would take its runners for dead, and have more.
 func TestHeartbeatsWaitForOneTransactionAndNotForAll(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.Context(), Config{SQLitePath: filepath.Join(t.TempDir(), "treadle.db")})
-	must(t, err)
-	defer func() { must(t, s.Close()) }()
-	must(t, s.Migrate(t.Context()))
+	s := openStore(t, database.Config{SQLitePath: filepath.Join(t.TempDir(), "treadle.db")})
 
 	var (
 		calls sync.WaitGroup
@@ -31,7 +29,7 @@ func TestHeartbeatsWaitForOneTransactionAndNotForAll(t *testing.T) {
 	}
 	begun, release := make(chan struct{}), make(chan struct{})
 	calls.Go(func() {
-		err := s.inTx(t.Context(), "the first", func(context.Context, *tx) error {
+		err := s.db.InTx(t.Context(), "the first", func(context.Context, *database.Tx) error {
 			close(begun)
 			<-release
 			return nil
@@ -47,8 +45,8 @@ func TestHeartbeatsWaitForOneTransactionAndNotForAll(t *testing.T) {
 		asked.Add(1)
 		calls.Go(func() {
 			asked.Done()
-			err := s.inTx(t.Context(), "one of many", func(ctx context.Context, t *tx) error {
-				_, err := s.q("UPDATE job_runners SET running = running + 1").exec(ctx, t)
+			err := s.db.InTx(t.Context(), "one of many", func(ctx context.Context, t *database.Tx) error {
+				_, err := s.db.Query("UPDATE job_runners SET running = running + 1").Exec(ctx, t)
 				return err
 			})
 			if err != nil {
@@ -64,7 +62,7 @@ func TestHeartbeatsWaitForOneTransactionAndNotForAll(t *testing.T) {
 		}
 		ended("heartbeat")
 	})
-	for s.write.Stats().WaitCount == 0 { // the heartbeat has asked for the connection
+	for s.db.Writer.Stats().WaitCount == 0 { // the heartbeat has asked for the connection
 		runtime.Gosched()
 	}
 	close(release)

@@ -7,9 +7,9 @@ import (
 	"github.com/treadle-run/treadle/calendar"
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/ledger"
 	"github.com/treadle-run/treadle/schedule/plan"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // Backfills runs periods that are asked for.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/ledger"
 	"github.com/treadle-run/treadle/schedule/plan"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // maxLateApps is how many apps are read at a time.

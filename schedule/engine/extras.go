@@ -11,8 +11,8 @@ import (
 
 	"github.com/treadle-run/treadle/calendar"
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/plan"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 const (

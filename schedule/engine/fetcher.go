@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/internal/wait"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/ledger"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // fetchGap is the least time between two looks for what is due.

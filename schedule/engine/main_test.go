@@ -18,9 +18,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 var (
@@ -59,15 +60,15 @@ func inWorld(t *testing.T, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, does: map[string]func(proto.Instance) (Outcome, error){}, undo: map[string]func(proto.Instance) (Outcome, error){},
 			down: map[string]bool{}, confs: map[string]string{}, working: map[string]int{}}
-		var err error
 		w.path = filepath.Join(memoryDir(t), "treadle.db")
-		w.store, err = store.Open(t.Context(), store.Config{
+		db, err := database.Open(t.Context(), database.Config{
 			SQLitePath: w.path,
 			Now:        func() time.Time { return time.Now().Add(time.Duration(w.shift.Load())) },
 		})
 		must(t, err)
-		t.Cleanup(func() { must(t, w.store.Close()) })
-		must(t, w.store.Migrate(t.Context()))
+		t.Cleanup(func() { must(t, db.Close()) })
+		must(t, db.Migrate(t.Context()))
+		w.store = store.New(db)
 		test(w)
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // fleet puts apps that start every minute; each instance takes half a minute.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/ledger"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // MemberList says who runs the engine, and sets how the apps are shared out.

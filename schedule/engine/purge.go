@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/internal/wait"
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 const (

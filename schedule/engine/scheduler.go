@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/ledger"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // healEvery is how often the store is asked for apps that have no next instance.

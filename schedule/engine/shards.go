@@ -5,7 +5,7 @@ import (
 	"hash/fnv"
 
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // shardsOf returns the buckets of the shards that are a member's, of n shards: each

@@ -11,9 +11,9 @@ import (
 
 	"github.com/treadle-run/treadle/calendar"
 	"github.com/treadle-run/treadle/internal/wait"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/ledger"
 	"github.com/treadle-run/treadle/schedule/plan"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // signal is a period of an app that may be complete now.

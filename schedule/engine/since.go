@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/ledger"
 	"github.com/treadle-run/treadle/schedule/plan"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // alignSince sets since when periods are expected of apps that depend on others: from the

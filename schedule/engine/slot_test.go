@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/plan"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 func (w *world) skipReasons(app string) (out []string) {

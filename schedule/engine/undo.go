@@ -9,8 +9,8 @@ import (
 
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/ledger"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // maxUndos is how many instances of an app are looked at for an undo that fails.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/plan"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // maxApps is how many compiled definitions are kept.

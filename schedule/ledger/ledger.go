@@ -9,8 +9,8 @@ import (
 
 	"github.com/treadle-run/treadle/calendar"
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/plan"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // maxHolders is how many instances of an app are looked at for what holds up others.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // Instances returns instances: those that have not ended first, then newest first.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/treadle-run/treadle/calendar"
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/plan"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // NextTimes returns the next n (10 if 0, at most 1,000) times of an app from a time on,

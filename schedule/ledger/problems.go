@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // Problems says, by the name of the app, what is wrong with apps as things stand: what

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // Apps returns the apps by name, those after the given name, at most limit (1,000 if

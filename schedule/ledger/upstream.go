@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/calendar"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/plan"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // maxRelated bounds how many apps are read above one app.

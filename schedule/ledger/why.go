@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/plan"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 const reasonNotTaken = "is due, but no Request Manager has looked at it yet"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/xid"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
@@ -99,13 +100,13 @@ func (s *system) createdAt(ctx context.Context, place int) (string, error) {
 // but for their chains.
 func (s *system) fill(ctx context.Context, rows int) error {
 	at := time.Now().Add(-time.Duration(rows) * time.Second)
-	cfg := store.Config{Now: func() time.Time { return at }}
+	cfg := database.Config{Now: func() time.Time { return at }}
 	if name, dsn, _ := strings.Cut(s.dbEnv, "="); name == "TREADLE_MYSQL_DSN" {
 		cfg.MySQLDSN = dsn
 	} else {
 		cfg.SQLitePath = filepath.Join(s.dir, "treadle.db")
 	}
-	db, err := store.Open(ctx, cfg)
+	db, err := database.Open(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (s *system) fill(ctx context.Context, rows int) error {
 				Chain:     []byte("{}"),
 			})
 		}
-		if err := db.CreateRequests(ctx, requests); err != nil {
+		if err := store.New(db).CreateRequests(ctx, requests); err != nil {
 			return err
 		}
 		if i%100_000 == 0 {

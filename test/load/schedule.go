@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/calendar"
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/store"
 	"github.com/treadle-run/treadle/test/poll"
 )
 
@@ -84,11 +85,11 @@ func (s *system) due(ctx context.Context, r *report, name, prefix string, apps i
 
 // putApps stores apps as a manager does when it reads its specs.
 func (s *system) putApps(ctx context.Context, n int, app func(i int) proto.App) error {
-	cfg := store.Config{SQLitePath: filepath.Join(s.dir, "treadle.db")}
+	cfg := database.Config{SQLitePath: filepath.Join(s.dir, "treadle.db")}
 	if name, dsn, _ := strings.Cut(s.dbEnv, "="); name == "TREADLE_MYSQL_DSN" {
-		cfg = store.Config{MySQLDSN: dsn}
+		cfg = database.Config{MySQLDSN: dsn}
 	}
-	db, err := store.Open(ctx, cfg)
+	db, err := database.Open(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (s *system) putApps(ctx context.Context, n int, app func(i int) proto.App) 
 			}
 			puts = append(puts, put)
 		}
-		if _, err := db.PutApps(ctx, puts); err != nil {
+		if _, err := store.New(db).PutApps(ctx, puts); err != nil {
 			return err
 		}
 	}

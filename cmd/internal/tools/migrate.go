@@ -9,8 +9,8 @@ import (
 
 	"github.com/treadle-run/treadle/cmd/internal/term"
 	"github.com/treadle-run/treadle/cmd/internal/verb"
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/request-manager/app"
-	"github.com/treadle-run/treadle/request-manager/store"
 )
 
 // MigrateVerb migrates the database, or shows its schema version.
@@ -34,7 +34,7 @@ starts, or shows the schema version of the database. Migrations only go forward.
 
 // migrateStep is one of the verbs below migrate. It runs step on the database of the
 // configuration.
-func migrateStep(env verb.Environment, out *term.Out, use, short string, step func(context.Context, *term.Out, *store.Store) error) *cobra.Command {
+func migrateStep(env verb.Environment, out *term.Out, use, short string, step func(context.Context, *term.Out, *database.DB) error) *cobra.Command {
 	var path string
 	return verb.OutputFlag(verb.ConfigFlag(&cobra.Command{
 		Use:   use,
@@ -46,7 +46,7 @@ func migrateStep(env verb.Environment, out *term.Out, use, short string, step fu
 			if err := verb.LoadConfig(env, path, &cfg, validate); err != nil {
 				return err
 			}
-			db, err := app.OpenStore(c.Context(), cfg, cfg.Log.Logger(out.Stderr))
+			db, err := app.OpenDatabase(c.Context(), cfg, cfg.Log.Logger(out.Stderr))
 			if err != nil {
 				return err
 			}
@@ -55,14 +55,14 @@ func migrateStep(env verb.Environment, out *term.Out, use, short string, step fu
 	}, &path), out)
 }
 
-func migrateUp(ctx context.Context, out *term.Out, db *store.Store) error {
+func migrateUp(ctx context.Context, out *term.Out, db *database.DB) error {
 	if err := db.Migrate(ctx); err != nil {
 		return err
 	}
 	return migrateStatus(ctx, out, db)
 }
 
-func migrateStatus(ctx context.Context, out *term.Out, db *store.Store) error {
+func migrateStatus(ctx context.Context, out *term.Out, db *database.DB) error {
 	current, newest, dirty, err := db.MigrationStatus(ctx)
 	if err != nil {
 		return err

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/test/torture"
 )
 
 // openDB opens the database of a store, to look at it with other eyes.
-func openDB(c store.Config) (*sql.DB, error) {
+func openDB(c database.Config) (*sql.DB, error) {
 	if c.SQLitePath != "" {
 		return torture.OpenSQLite(c.SQLitePath, "busy_timeout(10000)", "journal_mode(WAL)")
 	}

@@ -11,15 +11,16 @@ import (
 
 	"github.com/rs/xid"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
 	"github.com/treadle-run/treadle/schedule/engine"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // MemberOptions are those of one member. A test gives them to the process that it
 // starts, as flags of the same names.
 type MemberOptions struct {
-	Store   store.Config
+	Store   database.Config
 	Run     string // of the test
 	Process string // name of this process
 	Dir     string // of the test
@@ -36,11 +37,11 @@ func (o MemberOptions) flags() []string {
 
 // RunMember runs a member of a test until ctx ends.
 func RunMember(ctx context.Context, o MemberOptions) (err error) {
-	s, err := store.Open(ctx, o.Store)
+	d, err := database.Open(ctx, o.Store)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() { err = errors.Join(err, d.Close()) }()
 	db, err := openDB(o.Store)
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func RunMember(ctx context.Context, o MemberOptions) (err error) {
 	}
 	t := timingOf(o.Scale)
 	engine.New(engine.Config{
-		Store:  s,
+		Store:  store.New(d),
 		Hook:   &hook{artifacts: newArtifacts(db, o.Run, o.Store.MySQLDSN != ""), trace: trace, seed: o.Seed, scale: o.Scale},
 		Logger: o.Logger,
 		Node:   proto.Node{ID: o.Process + "-" + xid.New().String(), Host: host, PID: os.Getpid(), Version: "torture"},

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/test/torture"
 )
 
 // Options say how a test runs.
 type Options struct {
 	// Store is the database. It is migrated if it is empty.
-	Store store.Config
+	Store database.Config
 	// Program and Args start a member; the flags of MemberOptions are added to them.
 	Program string
 	Args    []string

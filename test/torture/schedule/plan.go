@@ -26,8 +26,8 @@ var kinds = []torture.Weighted[torture.Kind]{
 	{Value: Shards, Weight: 7}, {Value: torture.DBKill, Weight: 8}, {Value: torture.DBStop, Weight: 4},
 }
 
-// database is what has a fault of a server: a cluster that loses two of three is lost.
-const database = "database"
+// theDatabase is what has a fault of a server: a cluster that loses two of three is lost.
+const theDatabase = "database"
 
 // Plan returns the faults of a test, in order. It is a pure function of the seed and of
 // what there is to break; a longer test has only more of them.
@@ -104,14 +104,14 @@ func (p *planner) draw(k torture.Kind) (f torture.Fault, target string, ok bool)
 	case Shards:
 		f.Number = 1 + p.IntN(200)
 	case torture.DBKill, torture.DBStop:
-		if p.servers == 0 || p.busy[database] > p.At {
+		if p.servers == 0 || p.busy[theDatabase] > p.At {
 			return f, "", false
 		}
 		f.Target, f.Length = torture.ServerName(p.IntN(p.servers), p.servers), p.between(0.05, 6)
 		if p.IntN(4) == 0 {
 			f.Length = p.between(6, 12)
 		}
-		return f, database, true
+		return f, theDatabase, true
 	}
 	return f, f.Target, true
 }

@@ -13,8 +13,9 @@ import (
 
 	"github.com/rs/xid"
 
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/schedule/engine"
+	"github.com/treadle-run/treadle/schedule/store"
 	"github.com/treadle-run/treadle/test/torture"
 	"github.com/treadle-run/treadle/test/torture/schedule/audit"
 )
@@ -29,6 +30,7 @@ type test struct {
 	dir    string
 	ownDir bool
 	own    *torture.Database // the one that the test has started; nil for somebody else's
+	opened *database.DB
 	store  *store.Store
 	db     *sql.DB
 	engine *engine.Engine // to change apps; it runs nothing
@@ -73,9 +75,10 @@ func (t *test) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if t.store, err = store.Open(ctx, t.o.Store); err != nil {
+	if t.opened, err = database.Open(ctx, t.o.Store); err != nil {
 		return err
 	}
+	t.store = store.New(t.opened)
 	if t.db, err = openDB(t.o.Store); err != nil {
 		return err
 	}
@@ -117,12 +120,12 @@ func (t *test) mysql() bool { return t.o.Store.MySQLDSN != "" }
 
 // prepare migrates an empty database and refuses one that somebody uses.
 func (t *test) prepare(ctx context.Context) error {
-	current, newest, _, err := t.store.MigrationStatus(ctx)
+	current, newest, _, err := t.opened.MigrationStatus(ctx)
 	if err != nil {
 		return err
 	}
 	if current == 0 {
-		if err := t.store.Migrate(ctx); err != nil {
+		if err := t.opened.Migrate(ctx); err != nil {
 			return err
 		}
 	} else if current != newest {
@@ -196,8 +199,8 @@ func (t *test) close() error {
 	if t.db != nil {
 		errs = append(errs, t.db.Close())
 	}
-	if t.store != nil {
-		errs = append(errs, t.store.Close())
+	if t.opened != nil {
+		errs = append(errs, t.opened.Close())
 	}
 	if t.own != nil {
 		t.own.Stop()

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/treadle-run/treadle/calendar"
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/store"
 	"github.com/treadle-run/treadle/test/torture"
 )
 
@@ -41,7 +42,7 @@ func TestPlanIsAFunctionOfTheSeed(t *testing.T) {
 	if reflect.DeepEqual(Plan(o), brief) {
 		t.Error("another seed gives the same plan")
 	}
-	o = Options{Store: store.Config{SQLitePath: "x"}, Members: 1, For: 30 * time.Minute, Scale: time.Second}
+	o = Options{Store: database.Config{SQLitePath: "x"}, Members: 1, For: 30 * time.Minute, Scale: time.Second}
 	for _, f := range Plan(o) {
 		if f.Kind == torture.DBKill || f.Kind == torture.DBStop || f.Kind == MemberAdd || f.Kind != Shards && f.Target != "m1" {
 			t.Errorf("%s cannot be done", f)
@@ -78,7 +79,7 @@ func TestJobs(t *testing.T) {
 // What was written under a greater token stays, whoever else writes.
 func TestArtifactsAreFenced(t *testing.T) {
 	t.Parallel()
-	c := store.Config{SQLitePath: filepath.Join(t.TempDir(), "t.db")}
+	c := database.Config{SQLitePath: filepath.Join(t.TempDir(), "t.db")}
 	db, err := openDB(c)
 	if err != nil {
 		t.Fatal(err)
@@ -131,15 +132,15 @@ func TestADatabaseInUseIsRefused(t *testing.T) {
 			t.Parallel()
 			o := Defaults()
 			o.Store.SQLitePath, o.Members = filepath.Join(t.TempDir(), "t.db"), 1
-			s, err := store.Open(t.Context(), o.Store)
+			db, err := database.Open(t.Context(), o.Store)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.Close()
-			if err := s.Migrate(t.Context()); err != nil {
+			defer db.Close()
+			if err := db.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			use(t, s)
+			use(t, store.New(db))
 			if _, err := Run(t.Context(), o); !errors.Is(err, ErrInUse) {
 				t.Errorf("got %v", err)
 			}

@@ -10,7 +10,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/test/torture"
 	"github.com/treadle-run/treadle/test/torture/schedule/audit"
 )
@@ -36,7 +36,7 @@ type fixture struct {
 func setup(t *testing.T, jobs ...audit.Job) *fixture {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "t.db")
-	s, err := store.Open(t.Context(), store.Config{SQLitePath: path})
+	s, err := database.Open(t.Context(), database.Config{SQLitePath: path})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,110 @@
+package database_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/treadle-run/treadle/internal/database"
+	"github.com/treadle-run/treadle/internal/database/databasetest"
+	"github.com/treadle-run/treadle/internal/testkit"
+)
+
+func TestMigrateFromManyProcessesAtOnce(t *testing.T) {
+	databasetest.EachConfig(t, func(t *testing.T, cfg database.Config) {
+		var g errgroup.Group
+		for range 6 {
+			s, err := database.Open(t.Context(), cfg)
+			testkit.Must(t, err)
+			defer s.Close()
+			g.Go(func() error { return s.Migrate(t.Context()) })
+		}
+		testkit.Must(t, g.Wait())
+		s := databasetest.Open(t, cfg)
+		current, newest, dirty, err := s.MigrationStatus(t.Context())
+		testkit.Must(t, err)
+		if current != newest || newest == 0 || dirty {
+			t.Errorf("at step %d of %d, dirty %v", current, newest, dirty)
+		}
+	})
+}
+
+func TestMigrationStatusOfAnEmptyDatabase(t *testing.T) {
+	databasetest.EachConfig(t, func(t *testing.T, cfg database.Config) {
+		s, err := database.Open(t.Context(), cfg)
+		testkit.Must(t, err)
+		defer s.Close()
+		current, newest, dirty, err := s.MigrationStatus(t.Context())
+		testkit.Must(t, err)
+		if current != 0 || newest == 0 || dirty {
+			t.Errorf("at step %d of %d, dirty %v", current, newest, dirty)
+		}
+	})
+}
+
+// TestBothDialectsHaveTheSameSchema compares the names of tables, columns and
+// indexes, and which columns may be null.
+func TestBothDialectsHaveTheSameSchema(t *testing.T) {
+	databasetest.EachConfig(t, func(t *testing.T, cfg database.Config) {
+		want := sqliteSchema(t)
+		s := databasetest.Open(t, cfg)
+		got := sqliteSchema(t)
+		if s.Dialect == &database.MySQLDialect {
+			got = mysqlSchema(t, s)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("sqlite (-), mysql (+):\n%s", d)
+		}
+	})
+}
+
+func sqliteSchema(t *testing.T) []string {
+	t.Helper()
+	lite := databasetest.Open(t, database.Config{SQLitePath: database.MemoryPath})
+	names, err := lite.Query(`SELECT m.name || '.' || c.name || CASE WHEN c."notnull" THEN '' ELSE ' null' END
+		FROM sqlite_master m, pragma_table_info(m.name) c
+		WHERE m.type = 'table' AND m.name NOT IN ('schema_migrations', 'sqlite_sequence')
+		UNION ALL SELECT tbl_name || ' index ' || name FROM sqlite_master
+		WHERE type = 'index' AND sql IS NOT NULL AND tbl_name <> 'schema_migrations'`).Strings(t.Context(), lite.Reader)
+	testkit.Must(t, err)
+	slices.Sort(names)
+	for _, want := range []string{"requests.request_id", "requests.finished_at null", "job_log index job_log_job"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("%s is missing in %s", want, strings.Join(names, ", "))
+		}
+	}
+	return names
+}
+
+func mysqlSchema(t *testing.T, s *database.DB) []string {
+	t.Helper()
+	names, err := s.Query(`SELECT CONCAT(table_name, '.', column_name, IF(is_nullable = 'YES', ' null', ''))
+		FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name <> 'schema_migrations'
+		UNION ALL SELECT DISTINCT CONCAT(table_name, ' index ', index_name) FROM information_schema.statistics
+		WHERE table_schema = DATABASE() AND table_name <> 'schema_migrations' AND index_name <> 'PRIMARY'`).Strings(t.Context(), s.Reader)
+	testkit.Must(t, err)
+	slices.Sort(names)
+	return names
+}
+
+// TestTheSecondStepCanRunAgain as it does where two nodes of a cluster migrate.
+func TestTheSecondStepCanRunAgain(t *testing.T) {
+	databasetest.EachConfig(t, func(t *testing.T, cfg database.Config) {
+		s := databasetest.Open(t, cfg)
+		if s.Dialect == &database.SQLiteDialect {
+			return // processes take turns
+		}
+		if err := s.Query("UPDATE schema_migrations SET version = 1").ExecOne(t.Context(), s.Writer); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Must(t, s.Migrate(t.Context()))
+		current, newest, dirty, err := s.MigrationStatus(t.Context())
+		testkit.Must(t, err)
+		if current != newest || dirty {
+			t.Errorf("at step %d of %d, dirty %v", current, newest, dirty)
+		}
+	})
+}
