@@ -53,12 +53,12 @@ test-short: test-programs ## Run the tests that need no database server, without
 
 .PHONY: test-mysql
 test-mysql: ## Run the store suite and the end-to-end tests on MySQL (needs root on Debian, or TREADLE_TEST_MYSQL_DSN).
-	TREADLE_TEST_MARIADB=off TREADLE_TEST_SLACK=3 scripts/mysql.sh $(GO) test -timeout 20m -run '/(mysql|MySQL)$$' ./request-manager/store ./test/e2e
+	TREADLE_TEST_MARIADB=off TREADLE_TEST_SLACK=3 scripts/mysql.sh $(GO) test -timeout 20m -run '/(mysql|MySQL)$$' ./internal/database ./request-manager/store ./schedule/store ./test/e2e
 
 .PHONY: test-galera
 test-galera: need ## Run the store suite on a Galera cluster of three nodes.
 	@scripts/need.sh rsync rsync
-	TREADLE_TEST_MARIADB=off TREADLE_TEST_GALERA=on $(GO) test -timeout 20m ./test/galera ./request-manager/store
+	TREADLE_TEST_MARIADB=off TREADLE_TEST_GALERA=on $(GO) test -p 1 -timeout 20m ./test/galera ./internal/database ./request-manager/store ./schedule/store
 
 .PHONY: lint
 lint: ## Run the linters.

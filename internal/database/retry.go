@@ -50,7 +50,7 @@ func (d *DB) Do(ctx context.Context, op string, fn func(ctx context.Context, try
 				return fmt.Errorf("%s: %w: %w", op, unavailable(class), err)
 			}
 			pause = d.Config.RetryWait*3/4 + time.Duration(rand.Int64N(int64(d.Config.RetryWait)/2+1))
-			d.Config.Logger.WarnContext(ctx, "database is away: trying again", "op", op, "try", try, "wait", pause, "error", err)
+			d.Config.Logger.WarnContext(ctx, "database is unavailable: trying again", "op", op, "try", try, "wait", pause, "error", err)
 		default:
 			return fmt.Errorf("%s: %w", op, err)
 		}

@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/internal/testkit"
 	"github.com/treadle-run/treadle/proto"
-	"github.com/treadle-run/treadle/request-manager/store"
+	"github.com/treadle-run/treadle/schedule/store"
 )
 
 // noon is the time of the database.
@@ -25,7 +26,7 @@ type books struct {
 
 func open(t *testing.T, declared ...string) *books {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Config{SQLitePath: t.TempDir() + "/treadle.db", Now: func() time.Time { return noon }})
+	db, err := database.Open(t.Context(), database.Config{SQLitePath: t.TempDir() + "/treadle.db", Now: func() time.Time { return noon }})
 	testkit.Must(t, err)
 	t.Cleanup(func() { testkit.Must(t, db.Close()) })
 	testkit.Must(t, db.Migrate(t.Context()))
@@ -33,9 +34,10 @@ func open(t *testing.T, declared ...string) *books {
 	for _, name := range declared {
 		names[name] = true
 	}
-	b := &books{t: t, store: db, apps: NewApps(db)}
-	b.upstream = NewUpstream(db, b.apps)
-	b.ledger = New(db, b.upstream, names)
+	s := store.New(db)
+	b := &books{t: t, store: s, apps: NewApps(s)}
+	b.upstream = NewUpstream(s, b.apps)
+	b.ledger = New(s, b.upstream, names)
 	return b
 }
 
