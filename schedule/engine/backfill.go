@@ -41,7 +41,7 @@ func (b *Backfills) RunPeriods(ctx context.Context, name string, r proto.RunPeri
 		return answer, err
 	}
 	answer.Periods = make([]proto.RunPeriod, len(list))
-	var make []store.NewInstance
+	var wanted []store.NewInstance
 	var places []int
 	for i, o := range list {
 		answer.Periods[i] = proto.RunPeriod{Name: app.Calendar.Name(o.Start, name), Start: o.Start}
@@ -58,12 +58,12 @@ func (b *Backfills) RunPeriods(ctx context.Context, name string, r proto.RunPeri
 			return answer, ledger.ForUser(err, name)
 		}
 		n.FetchAt, n.Due, n.Reason = time.Time{}, now, "" // it was asked for now
-		make, places = append(make, *n), append(places, i)
+		wanted, places = append(wanted, *n), append(places, i)
 	}
-	if len(make) == 0 {
+	if len(wanted) == 0 {
 		return answer, nil
 	}
-	results, err := b.store.ExtraInstances(ctx, name, make, r.Again)
+	results, err := b.store.ExtraInstances(ctx, name, wanted, r.Again)
 	if err != nil {
 		return answer, ledger.ForUser(err, name)
 	}

@@ -172,6 +172,6 @@ func (e *Engine) newPipeline() (*Dispatcher, *Fetcher) {
 		errors: newTally(), unknown: newUnknown(log), trouble: &trouble{log: log, msg: "storing steps of instances"},
 	}
 	dispatcher := newDispatcher(executor, e.fetchNow, &e.backlog, e.cfg.Workers, e.cfg.MaxWaiting)
-	return dispatcher, &Fetcher{store: db, apps: e.apps, clock: e.clock, members: e.members, dispatcher: dispatcher,
+	return dispatcher, &Fetcher{store: db, apps: e.apps, clock: e.clock, buckets: e.members.ownBuckets, dispatcher: dispatcher,
 		log: log, wake: e.fetchNow, poll: e.cfg.Poll, staleAfter: e.cfg.StaleAfter}
 }

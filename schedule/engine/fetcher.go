@@ -20,7 +20,7 @@ type Fetcher struct {
 	store      *store.Store
 	apps       *ledger.Apps
 	clock      *clock
-	members    *members
+	buckets    func() []store.BucketRange // of the shards of this member
 	dispatcher *Dispatcher
 	log        *slog.Logger
 	wake       <-chan struct{}
@@ -63,7 +63,7 @@ func (f *Fetcher) Fetch(ctx context.Context) error {
 
 // fetchOwn reads what is due soon in the shards of this member.
 func (f *Fetcher) fetchOwn(ctx context.Context) error {
-	_, buckets := f.members.mine()
+	buckets := f.buckets()
 	known, room := f.dispatcher.load()
 	if len(buckets) == 0 || room < f.dispatcher.batch() {
 		return nil // it asks again when there is room

@@ -311,7 +311,7 @@ func TestLedgerOfPeriodsWithNothingToDo(t *testing.T) {
 	inWorld(t, func(w *world) {
 		day := dependent("day", "daily", "work")
 		day.Deadline = proto.Seconds(time.Hour)
-		e := w.engine("m1", specs(proto.App{Name: "work", Request: "x", Cron: "0 9 * * 1-5"}, day, dependent("week", "weekly", "day")))
+		e := w.engine("m1", calm, specs(proto.App{Name: "work", Request: "x", Cron: "0 9 * * 1-5"}, day, dependent("week", "weekly", "day")))
 		w.run(e)
 		w.do("day", func(in proto.Instance) (Outcome, error) {
 			if in.Name == "2000-01-04-0000-day" {

@@ -96,6 +96,9 @@ func (w *world) engine(id string, change ...func(*Config)) *Engine {
 	return New(cfg)
 }
 
+// calm is for tests of many days: what is due is known an hour before.
+func calm(c *Config) { c.Poll, c.Heartbeat, c.StaleAfter = time.Hour, 2*time.Hour, 12*time.Hour }
+
 func specs(apps ...proto.App) func(*Config) {
 	return func(c *Config) { c.SpecApps = apps }
 }

@@ -41,17 +41,18 @@ type members struct {
 // not run alike, and for work that has to end.
 func margin(staleAfter time.Duration) time.Duration { return staleAfter / 5 }
 
-// mine returns the ID and the buckets of this member.
-func (m *members) mine() (id string, buckets []store.BucketRange) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.node.ID, slices.Clone(m.buckets)
-}
-
 // id returns the ID of this member.
 func (m *members) id() string {
-	id, _ := m.mine()
-	return id
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.node.ID
+}
+
+// ownBuckets returns the buckets of the shards of this member.
+func (m *members) ownBuckets() []store.BucketRange {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.buckets)
 }
 
 // newTerm takes an ID that was never used.
@@ -148,8 +149,7 @@ var errLeaseLost = errors.New("this member could not renew its lease: others may
 func (m *members) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	id, _ := m.mine()
-	if err := m.store.NodeGone(ctx, id); err != nil {
+	if err := m.store.NodeGone(ctx, m.id()); err != nil {
 		m.log.Warn("this member could not sign off: others take over once its lease has expired", "error", err)
 	}
 }

@@ -36,30 +36,30 @@ func TestCalendarGoesBeforeBackfill(t *testing.T) {
 	for _, tc := range []struct {
 		overlap string
 		takes   time.Duration
-		regular []string // ran by 04:30
+		regular []string // ran by 00:45
 		skips   []string
 	}{
-		{plan.OverlapSkip, 20 * time.Minute, []string{"0100", "0200", "0300", "0400"}, nil},
-		{plan.OverlapQueue, 20 * time.Minute, []string{"0100", "0200", "0300", "0400"}, nil},
-		{plan.OverlapQueue, 50 * time.Minute, []string{"0100", "0200", "0300", "0400"}, nil},
-		{plan.OverlapSkip, 130 * time.Minute, []string{"0100", "0400"}, []string{"overlap: a backfill ran", "overlap: a backfill ran"}},
+		{plan.OverlapSkip, 200 * time.Second, []string{"0010", "0020", "0030", "0040"}, nil},
+		{plan.OverlapQueue, 200 * time.Second, []string{"0010", "0020", "0030", "0040"}, nil},
+		{plan.OverlapQueue, 500 * time.Second, []string{"0010", "0020", "0030", "0040"}, nil},
+		{plan.OverlapSkip, 1300 * time.Second, []string{"0010", "0040"}, []string{"overlap: a backfill ran", "overlap: a backfill ran"}},
 	} {
 		t.Run(tc.overlap+" "+tc.takes.String(), func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(w *world) {
 				e := w.engine("m1")
-				w.put(e, proto.App{Name: "tick", Request: "x", Every: proto.Duration(time.Hour), Overlap: tc.overlap})
+				w.put(e, proto.App{Name: "tick", Request: "x", Every: proto.Duration(10 * time.Minute), Overlap: tc.overlap})
 				w.run(e)
-				at(hours(1.9))
+				at(19 * time.Minute)
 				w.do("tick", func(in proto.Instance) (Outcome, error) {
 					if in.Recurring {
 						return ok(in), nil
 					}
 					return lasts(tc.takes)(in)
 				})
-				_, err := e.RunPeriods(w.t.Context(), "tick", proto.RunPeriods{From: "1999-12-31T00:00:00Z", To: "1999-12-31T02:00:00Z"})
+				_, err := e.RunPeriods(w.t.Context(), "tick", proto.RunPeriods{From: "1999-12-31T00:00:00Z", To: "1999-12-31T00:20:00Z"})
 				must(w.t, err)
-				at(hours(4.5))
+				at(45 * time.Minute)
 				var regular []string
 				for _, name := range w.ran("tick") {
 					if strings.HasPrefix(name, "2000-") {

@@ -45,7 +45,7 @@ func TestPeriodsWithNothingToWaitFor(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, func(w *world) {
-				e := w.engine("m1", specs(tc.apps...))
+				e := w.engine("m1", calm, specs(tc.apps...))
 				w.run(e)
 				at(hours(24 * tc.days))
 				w.wantRan(tc.app, tc.want...)
@@ -78,7 +78,7 @@ func TestPeriodsWithNothingToWaitFor(t *testing.T) {
 func TestExtraPeriodDoesNotStandForAnother(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		e := w.engine("m1", specs(proto.App{Name: "work", Request: "x", Cron: "0 9 * * 1-5"},
+		e := w.engine("m1", calm, specs(proto.App{Name: "work", Request: "x", Cron: "0 9 * * 1-5"},
 			dependent("day", "daily", "work"), dependent("week", "weekly", "day")))
 		w.do("day", func(in proto.Instance) (Outcome, error) {
 			if in.Name == "2000-01-05-0000-day" && in.Run == 0 {
