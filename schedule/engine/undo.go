@@ -91,7 +91,7 @@ func (u *Undos) abandon(ctx context.Context, in proto.Instance, user string) err
 		return err
 	}
 	u.clock.set(now, sent, time.Now())
-	said := "; its undo was given up by " + user
+	said := "; its undo was abandoned by " + user
 	reason := in.Reason
 	if limit := maxReason - len(said); len(reason) > limit {
 		reason = strings.ToValidUTF8(reason[:limit], "")

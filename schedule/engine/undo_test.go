@@ -53,7 +53,7 @@ func TestUndoThatKeepsFailing(t *testing.T) {
 		if want := "no luck; the undo failed"; in.State != proto.InstanceFailed || len(in.Reason) < len(want) || in.Reason[:len(want)] != want {
 			w.t.Errorf("it is %s: %s", in.State, in.Reason)
 		}
-		if want := "; its undo was given up by ada"; in.Reason[max(0, len(in.Reason)-len(want)):] != want {
+		if want := "; its undo was abandoned by ada"; in.Reason[max(0, len(in.Reason)-len(want)):] != want {
 			w.t.Errorf("the reason is %q, want it to end with %q", in.Reason, want)
 		}
 		errorCode(w.t, undo("tick", first, proto.UndoGiveUp), proto.CodeNotFound)

@@ -44,7 +44,7 @@ var (
 	ErrAppsChanged = errors.New("apps were changed at the same time")
 	// ErrNodeGone says that a member was gone, or had not been heard of for too long:
 	// it must come back under another id.
-	ErrNodeGone = errors.New("the member was given up")
+	ErrNodeGone = errors.New("the member is stale: others may have taken over its instances")
 )
 
 // SlotTakenError says that an instance cannot start since another one of its app

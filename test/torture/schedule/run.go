@@ -67,9 +67,9 @@ func (t *test) torture(ctx context.Context) (*Report, error) {
 	living := context.WithoutCancel(ctx)
 	healed := time.Now()
 	if r.Interrupted {
-		t.o.Say.Printf("interrupted: ending in good order")
+		t.o.Say.Printf("interrupted: shutting down")
 	} else {
-		t.o.Say.Printf("all is well again: waiting for every job to succeed once more")
+		t.o.Say.Printf("the faults are over: waiting for every job to succeed once more")
 		t.awaitSuccess(ctx)
 		r.Settled = time.Since(healed)
 		r.Interrupted = ctx.Err() != nil
