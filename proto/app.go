@@ -173,8 +173,8 @@ type Instance struct {
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// Node is a member that runs the schedule engine: a Request Manager.
-type Node struct {
+// Member is a Request Manager as part of the schedule engine.
+type Member struct {
 	ID          string    `json:"id"`
 	Host        string    `json:"host"`
 	PID         int       `json:"pid"`

@@ -172,9 +172,9 @@ const (
 	ReasonWasPaused = "the app was paused"
 )
 
-// Member is a Request Manager that runs instances, and how it stands.
-type Member struct {
-	Node
+// MemberStatus is a Request Manager that runs instances, and how it stands.
+type MemberStatus struct {
+	Member
 	Live bool `json:"live"`
 	// Shards counts the shards that are its own.
 	Shards int `json:"shards"`

@@ -32,6 +32,8 @@ const (
 	errNoLocksInCluster = 1235 // GET_LOCK on a Galera node
 	errTableExists      = 1050 // made just now by another node of the cluster
 	errColumnExists     = 1060 // likewise
+	errNoTable          = 1146 // renamed just now by another node
+	errNoColumn         = 1054 // likewise
 )
 
 // Migrate brings the schema to the newest step. Any number of processes may call
@@ -70,8 +72,11 @@ func (d *DB) migrateAgain(err error) bool {
 		return true
 	}
 	cause := migrationCause(err)
-	if e, ok := errors.AsType[*mysqldriver.MySQLError](cause); ok && (e.Number == errTableExists || e.Number == errColumnExists) {
-		return true
+	if e, ok := errors.AsType[*mysqldriver.MySQLError](cause); ok {
+		switch e.Number {
+		case errTableExists, errColumnExists, errNoTable, errNoColumn:
+			return true
+		}
 	}
 	switch d.Dialect.Classify(cause) {
 	case ClassAgain, ClassAway, ClassDuplicate:

@@ -1,16 +1,21 @@
 package database_test
 
 import (
+	"database/sql"
+	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/internal/database/databasetest"
 	"github.com/treadle-run/treadle/internal/testkit"
+	"github.com/treadle-run/treadle/migrations"
 )
 
 func TestMigrateFromManyProcessesAtOnce(t *testing.T) {
@@ -88,6 +93,72 @@ func mysqlSchema(t *testing.T, s *database.DB) []string {
 	testkit.Must(t, err)
 	slices.Sort(names)
 	return names
+}
+
+// TestNamesChangeAndRowsStay migrates a database in use from the second step.
+func TestNamesChangeAndRowsStay(t *testing.T) {
+	databasetest.EachConfig(t, func(t *testing.T, cfg database.Config) {
+		db := atStep(t, cfg, 2)
+		for _, insert := range []string{
+			"INSERT INTO suspended_job_chains (request_id, rm_host, claimed_at, suspended_at, updated_at, sjc) VALUES ('r1', 'rm-1', 4, 3, 3, 'x')",
+			"INSERT INTO suspended_job_chains (request_id, suspended_at, updated_at, sjc) VALUES ('r2', 3, 3, 'y')",
+			"INSERT INTO schedule_nodes (node_id, host, pid, version, started_at, heartbeat_at, stale_after) VALUES ('m1', 'h', 7, 'v', 1, 2, 3)",
+		} {
+			_, err := db.Writer.ExecContext(t.Context(), insert)
+			testkit.Must(t, err)
+		}
+		testkit.Must(t, db.Migrate(t.Context()))
+		current, newest, dirty, err := db.MigrationStatus(t.Context())
+		if err != nil || current != newest || dirty {
+			t.Errorf("at step %d of %d, dirty %v: %v", current, newest, dirty, err)
+		}
+		for query, want := range map[string][]string{
+			"SELECT claimed_by FROM suspended_job_chains WHERE claimed_by IS NOT NULL":                                    {"rm-1"},
+			"SELECT request_id FROM suspended_job_chains ORDER BY request_id":                                             {"r1", "r2"},
+			"SELECT member_id FROM schedule_members WHERE host = 'h' AND pid = 7 AND started_at = 1 AND heartbeat_at = 2": {"m1"},
+		} {
+			got, err := db.Query(query).Strings(t.Context(), db.Reader)
+			testkit.Must(t, err)
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s (-want, +got): %s", query, d)
+			}
+		}
+	})
+}
+
+// atStep opens a new database whose schema is at that step.
+func atStep(t *testing.T, cfg database.Config, step int) *database.DB {
+	t.Helper()
+	db, err := database.Open(t.Context(), cfg)
+	testkit.Must(t, err)
+	t.Cleanup(func() { testkit.Must(t, db.Close()) })
+	files, pool := migrations.SQLite(), db.Writer
+	if cfg.MySQLDSN != "" {
+		config, err := mysql.ParseDSN(cfg.MySQLDSN)
+		testkit.Must(t, err)
+		config.MultiStatements = true
+		pool, err = sql.Open("mysql", config.FormatDSN())
+		testkit.Must(t, err)
+		defer pool.Close()
+		files = migrations.MySQL()
+	}
+	names, err := fs.Glob(files, "*.up.sql")
+	testkit.Must(t, err)
+	slices.Sort(names)
+	for _, name := range names[:step] {
+		text, err := fs.ReadFile(files, name)
+		testkit.Must(t, err)
+		_, err = pool.ExecContext(t.Context(), string(text))
+		testkit.Must(t, err)
+	}
+	for _, stmt := range []string{
+		"CREATE TABLE schema_migrations (version BIGINT NOT NULL PRIMARY KEY, dirty BOOLEAN NOT NULL)",
+		fmt.Sprintf("INSERT INTO schema_migrations VALUES (%d, 0)", step),
+	} {
+		_, err := pool.ExecContext(t.Context(), stmt)
+		testkit.Must(t, err)
+	}
+	return db
 }
 
 // TestTheSecondStepCanRunAgain as it does where two nodes of a cluster migrate.

@@ -121,8 +121,8 @@ func (f *fakeScheduler) HostInstances(_ context.Context, host string) ([]proto.H
 	return listOf(f, proto.HostInstance{Name: "2026-01-02-0300-counter", App: "counter", State: proto.HostPending, Conf: map[string]any{"a": 1.0}}), f.note(host)
 }
 
-func (f *fakeScheduler) Members(context.Context) ([]proto.Member, error) {
-	return listOf(f, proto.Member{Node: proto.Node{ID: "rm-1", Host: "h", PID: 7, Version: "v1", StartedAt: created, HeartbeatAt: started}, Live: true, Shards: 64}), f.note("members")
+func (f *fakeScheduler) Members(context.Context) ([]proto.MemberStatus, error) {
+	return listOf(f, proto.MemberStatus{Member: proto.Member{ID: "rm-1", Host: "h", PID: 7, Version: "v1", StartedAt: created, HeartbeatAt: started}, Live: true, Shards: 64}), f.note("members")
 }
 
 func (f *fakeScheduler) SetShards(_ context.Context, n int) error { return f.note(n) }

@@ -11,7 +11,7 @@ import (
 
 // Members are the Request Managers of the schedule engine.
 type Members interface {
-	Members(ctx context.Context) ([]proto.Member, error)
+	Members(ctx context.Context) ([]proto.MemberStatus, error)
 	SetShards(ctx context.Context, n int) error
 }
 

@@ -28,8 +28,8 @@ func newEngine(cfg Config, deps Deps, db *database.DB, specs *grapher.Specs, man
 	return engine.New(engine.Config{
 		Check: checkApp(specs, cfg), SpecApps: apps,
 		Store: store.New(db), Hook: engine.NewRequestHook(manager), Logger: deps.Logger, Registry: metrics,
-		Node: proto.Node{ID: managerID, Host: host, PID: os.Getpid(), Version: deps.Version},
-		Poll: cfg.Schedule.Poll, Heartbeat: cfg.Schedule.Heartbeat, StaleAfter: cfg.Schedule.StaleAfter,
+		Member: proto.Member{ID: managerID, Host: host, PID: os.Getpid(), Version: deps.Version},
+		Poll:   cfg.Schedule.Poll, Heartbeat: cfg.Schedule.Heartbeat, StaleAfter: cfg.Schedule.StaleAfter,
 		Workers: cfg.Schedule.Workers, Keep: cfg.Schedule.Keep,
 	})
 }

@@ -139,8 +139,8 @@ func (c *Client) Instances(ctx context.Context, f proto.InstanceFilter) ([]proto
 }
 
 // Members returns the Request Managers that run instances.
-func (c *Client) Members(ctx context.Context) ([]proto.Member, error) {
-	var members []proto.Member
+func (c *Client) Members(ctx context.Context) ([]proto.MemberStatus, error) {
+	var members []proto.MemberStatus
 	err := c.get(ctx, "/api/v1/schedule/members", nil, &members)
 	return members, err
 }

@@ -82,7 +82,7 @@ func (c *checker) checkInstances(ctx context.Context, t *database.Tx, after inst
 	}
 	n, last := 0, after
 	q := c.s.db.Query(`SELECT i.app, i.number, i.state, i.recurring, i.next_of IS NOT NULL, i.member, i.started_at,
-		n.heartbeat_at, n.gone_at FROM schedule_instances i LEFT JOIN schedule_nodes n ON n.node_id = i.member
+		n.heartbeat_at, n.gone_at FROM schedule_instances i LEFT JOIN schedule_members n ON n.member_id = i.member
 		WHERE i.app >= ? AND (i.app > ? OR i.number > ?) ORDER BY i.app, i.number LIMIT ?`,
 		after.app, after.app, after.number, checkPage)
 	err = q.Rows(ctx, t, func(scan func(...any) error) error {

@@ -52,7 +52,7 @@ func (c *checker) checkSJCs(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return c.s.db.Query(`SELECT c.request_id, c.rm_host, c.claimed_at, r.state FROM suspended_job_chains c
+			return c.s.db.Query(`SELECT c.request_id, c.claimed_by, c.claimed_at, r.state FROM suspended_job_chains c
 				LEFT JOIN requests r ON r.request_id = c.request_id
 				WHERE c.request_id > ? ORDER BY c.request_id LIMIT ?`, last, checkPage).
 				Rows(ctx, t, func(scan func(...any) error) error {

@@ -23,7 +23,7 @@ func (s *Store) ExpireSJCs(ctx context.Context, ttl time.Duration) ([]string, er
 	var ids []string
 	err := s.db.Do(ctx, "expired suspended job chains", func(ctx context.Context, _ int) error {
 		var err error
-		ids, err = s.db.Query(`SELECT request_id FROM suspended_job_chains WHERE rm_host IS NULL AND suspended_at < {now} - ?
+		ids, err = s.db.Query(`SELECT request_id FROM suspended_job_chains WHERE claimed_by IS NULL AND suspended_at < {now} - ?
 			ORDER BY suspended_at LIMIT ?`,
 			ttl.Microseconds(), expireBatch).Strings(ctx, s.db.Reader)
 		return err
@@ -61,7 +61,7 @@ func (s *Store) expire(ctx context.Context, id, reason string) (done bool, err e
 			return err
 		}
 		done = n == 1
-		n, err = s.db.Query("DELETE FROM suspended_job_chains WHERE request_id = ? AND rm_host IS NULL", id).Exec(ctx, t)
+		n, err = s.db.Query("DELETE FROM suspended_job_chains WHERE request_id = ? AND claimed_by IS NULL", id).Exec(ctx, t)
 		if err != nil {
 			return err
 		}

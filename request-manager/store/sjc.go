@@ -95,7 +95,7 @@ func (s *Store) UnclaimedSJCs(ctx context.Context, ttl time.Duration, limit int,
 		out = nil
 		// CROSS: SQLite must not begin with the requests, which are many.
 		return s.db.Query(`SELECT c.request_id, r.host FROM suspended_job_chains c CROSS JOIN requests r ON r.request_id = c.request_id
-			WHERE c.rm_host IS NULL AND r.host IN {ids} AND c.suspended_at >= {now} - ? ORDER BY c.suspended_at LIMIT ?`,
+			WHERE c.claimed_by IS NULL AND r.host IN {ids} AND c.suspended_at >= {now} - ? ORDER BY c.suspended_at LIMIT ?`,
 			withAnyHost(hosts), ttl.Microseconds(), max(limit, unclaimedScan)).
 			Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 				var u UnclaimedSJC
@@ -115,8 +115,8 @@ func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
 	var blob []byte
 	var since int64
 	err := s.db.InTx(ctx, "claim the suspended job chain of request "+id, func(ctx context.Context, t *database.Tx) error {
-		err := s.db.Query(`UPDATE suspended_job_chains SET rm_host = ?, claimed_at = {now}, updated_at = {now}
-			WHERE request_id = ? AND rm_host IS NULL`,
+		err := s.db.Query(`UPDATE suspended_job_chains SET claimed_by = ?, claimed_at = {now}, updated_at = {now}
+			WHERE request_id = ? AND claimed_by IS NULL`,
 			rmHost, id).ExecOne(ctx, t)
 		if err != nil && (t.Try == 1 || !errors.Is(err, ErrNotUpdated)) {
 			return err
@@ -124,7 +124,7 @@ func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
 		// A later try may find the claim that an earlier one made.
 		err = s.db.Query(`SELECT r.epoch, c.suspended_at, c.sjc
 			FROM suspended_job_chains c JOIN requests r ON r.request_id = c.request_id
-			WHERE c.request_id = ? AND c.rm_host = ? AND r.state = ?`,
+			WHERE c.request_id = ? AND c.claimed_by = ? AND r.state = ?`,
 			id, rmHost, proto.StateSuspended).Row(ctx, t, &out.Epoch, &since, &blob)
 		if errors.Is(err, ErrNotFound) {
 			return fmt.Errorf("%w: its request is not SUSPENDED", ErrNotUpdated)
@@ -145,8 +145,8 @@ func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
 // manager's.
 func (s *Store) UnclaimSJC(ctx context.Context, id, rmHost string) error {
 	return s.db.Do(ctx, "unclaim the suspended job chain of request "+id, func(ctx context.Context, try int) error {
-		err := s.db.Query(`UPDATE suspended_job_chains SET rm_host = NULL, claimed_at = NULL, updated_at = {now}
-			WHERE request_id = ? AND rm_host = ?`,
+		err := s.db.Query(`UPDATE suspended_job_chains SET claimed_by = NULL, claimed_at = NULL, updated_at = {now}
+			WHERE request_id = ? AND claimed_by = ?`,
 			id, rmHost).ExecOne(ctx, s.db.Writer)
 		if try > 1 && errors.Is(err, ErrNotUpdated) {
 			return nil // an earlier try went through
@@ -178,7 +178,7 @@ func (s *Store) Resume(ctx context.Context, id string, epoch uint64, rmHost, run
 		if err != nil {
 			return err
 		}
-		return s.db.Query("DELETE FROM suspended_job_chains WHERE request_id = ? AND rm_host = ?", id, rmHost).ExecOne(ctx, t)
+		return s.db.Query("DELETE FROM suspended_job_chains WHERE request_id = ? AND claimed_by = ?", id, rmHost).ExecOne(ctx, t)
 	})
 }
 
@@ -188,8 +188,8 @@ func (s *Store) DropOldClaims(ctx context.Context, age time.Duration) (int, erro
 	var n int64
 	err := s.db.Do(ctx, "drop old claims", func(ctx context.Context, _ int) error {
 		var err error
-		n, err = s.db.Query(`UPDATE suspended_job_chains SET rm_host = NULL, claimed_at = NULL, updated_at = {now}
-			WHERE rm_host IS NOT NULL AND claimed_at < {now} - ?`,
+		n, err = s.db.Query(`UPDATE suspended_job_chains SET claimed_by = NULL, claimed_at = NULL, updated_at = {now}
+			WHERE claimed_by IS NOT NULL AND claimed_at < {now} - ?`,
 			age.Microseconds()).Exec(ctx, s.db.Writer)
 		return err
 	})

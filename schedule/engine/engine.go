@@ -27,7 +27,7 @@ type Config struct {
 	Registry *prometheus.Registry
 	// Node names this member. Its ID must be new for every process; the times are set
 	// by the database.
-	Node proto.Node
+	Member proto.Member
 	// SpecApps are the apps that the specs declare.
 	SpecApps []proto.App
 
@@ -101,7 +101,7 @@ func New(cfg Config) *Engine {
 	e.Ledger = ledger.New(db, upstream, declared)
 
 	e.members = &members{store: db, clock: e.clock, log: log, metrics: e.metrics, fetchNow: fetchNow,
-		self: cfg.Node, heartbeat: cfg.Heartbeat, staleAfter: cfg.StaleAfter}
+		self: cfg.Member, heartbeat: cfg.Heartbeat, staleAfter: cfg.StaleAfter}
 	e.MemberList = &MemberList{store: db, staleAfter: cfg.StaleAfter, shards: func() int { return int(e.members.shards.Load()) }}
 	e.finisher = &finisher{store: db, apps: e.apps, clock: e.clock, metrics: e.metrics, fetchNow: fetchNow, signalNow: signalNow, poll: poll}
 	extras := &extras{store: db, clock: e.clock}

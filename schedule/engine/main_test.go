@@ -89,7 +89,7 @@ func memoryDir(t *testing.T) string {
 func (w *world) engine(id string, change ...func(*Config)) *Engine {
 	// Slow, as far as that changes nothing: virtual time is free, queries are not.
 	cfg := Config{Poll: 10 * time.Minute, Heartbeat: 20 * time.Minute, StaleAfter: 2 * time.Hour,
-		Store: w.store, Hook: w, Logger: slog.New(slog.DiscardHandler), Node: proto.Node{ID: id, Host: id}}
+		Store: w.store, Hook: w, Logger: slog.New(slog.DiscardHandler), Member: proto.Member{ID: id, Host: id}}
 	for _, c := range change {
 		c(&cfg)
 	}

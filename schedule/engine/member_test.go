@@ -121,7 +121,7 @@ func TestTakeOverAtTheEdge(t *testing.T) {
 		w.run(e)
 		at(3*time.Minute + 50*time.Second)
 		// Another member takes the instance in this moment, and is never seen again.
-		_, _, _, err := w.store.NodeHeartbeat(w.t.Context(), proto.Node{ID: "dead"}, 15*time.Second)
+		_, _, _, err := w.store.MemberHeartbeat(w.t.Context(), proto.Member{ID: "dead"}, 15*time.Second)
 		must(w.t, err)
 		last := time.Now()
 		in := w.instances("tick")[0]
@@ -149,7 +149,7 @@ func TestMemberThatCannotBeat(t *testing.T) {
 		at(4*time.Minute + time.Second)
 		<-h.began
 		// Another member signs it off: its next heartbeat is refused.
-		must(w.t, w.store.NodeGone(w.t.Context(), "m1"))
+		must(w.t, w.store.MemberGone(w.t.Context(), "m1"))
 		after(4 * time.Second)
 		select {
 		case <-h.ended:

@@ -17,8 +17,8 @@ type MemberList struct {
 }
 
 // Members returns who runs the engine, or did until lately.
-func (m *MemberList) Members(ctx context.Context) ([]proto.Member, error) {
-	nodes, err := m.store.Nodes(ctx)
+func (m *MemberList) Members(ctx context.Context) ([]proto.MemberStatus, error) {
+	members, err := m.store.Members(ctx)
 	if err != nil {
 		return nil, ledger.ForUser(err, "")
 	}
@@ -26,17 +26,17 @@ func (m *MemberList) Members(ctx context.Context) ([]proto.Member, error) {
 	if err != nil {
 		return nil, ledger.ForUser(err, "")
 	}
-	isLive := func(n proto.Node) bool { return now.Sub(n.HeartbeatAt) <= m.staleAfter }
+	isLive := func(n proto.Member) bool { return now.Sub(n.HeartbeatAt) <= m.staleAfter }
 	var live []string
-	for _, n := range nodes {
+	for _, n := range members {
 		if isLive(n) {
 			live = append(live, n.ID)
 		}
 	}
 	shards := m.shards()
-	out := make([]proto.Member, len(nodes))
-	for i, n := range nodes {
-		out[i] = proto.Member{Node: n, Live: isLive(n)}
+	out := make([]proto.MemberStatus, len(members))
+	for i, n := range members {
+		out[i] = proto.MemberStatus{Member: n, Live: isLive(n)}
 		if out[i].Live && shards > 0 {
 			_, out[i].Shards = shardsOf(n.ID, live, shards)
 		}

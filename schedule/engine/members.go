@@ -25,7 +25,7 @@ type members struct {
 	log        *slog.Logger
 	metrics    *metrics
 	fetchNow   chan<- struct{}
-	self       proto.Node // as configured
+	self       proto.Member // as configured
 	heartbeat  time.Duration
 	staleAfter time.Duration
 
@@ -33,7 +33,7 @@ type members struct {
 	shards atomic.Int64 // of all members, as the database says
 
 	mu      sync.Mutex
-	node    proto.Node // of this term
+	current proto.Member // of this term
 	buckets []store.BucketRange
 }
 
@@ -45,7 +45,7 @@ func margin(staleAfter time.Duration) time.Duration { return staleAfter / 5 }
 func (m *members) id() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.node.ID
+	return m.current.ID
 }
 
 // ownBuckets returns the buckets of the shards of this member.
@@ -60,9 +60,9 @@ func (m *members) newTerm() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.term++
-	m.node, m.buckets = m.self, nil
+	m.current, m.buckets = m.self, nil
 	if m.term > 1 {
-		m.node.ID = fmt.Sprintf("%s.%d", m.self.ID, m.term-1)
+		m.current.ID = fmt.Sprintf("%s.%d", m.self.ID, m.term-1)
 	}
 }
 
@@ -70,22 +70,22 @@ func (m *members) newTerm() {
 // sent: the lease counts from then.
 func (m *members) beat(ctx context.Context) (sent time.Time, err error) {
 	m.mu.Lock()
-	node := m.node
+	self := m.current
 	m.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, m.staleAfter)
 	defer cancel()
 	sent = time.Now()
-	live, shards, now, err := m.store.NodeHeartbeat(ctx, node, m.staleAfter)
+	live, shards, now, err := m.store.MemberHeartbeat(ctx, self, m.staleAfter)
 	if err != nil {
 		return sent, err
 	}
 	m.clock.set(now, sent, time.Now())
 	m.shards.Store(int64(shards))
-	ids := nodeIDs(live)
-	if !slices.Contains(ids, node.ID) {
-		ids = append(ids, node.ID)
+	ids := memberIDs(live)
+	if !slices.Contains(ids, self.ID) {
+		ids = append(ids, self.ID)
 	}
-	buckets, count := shardsOf(node.ID, ids, shards)
+	buckets, count := shardsOf(self.ID, ids, shards)
 	m.mu.Lock()
 	moved := !slices.Equal(m.buckets, buckets)
 	m.buckets = buckets
@@ -137,7 +137,7 @@ func (m *members) keep(ctx context.Context, since time.Time, lost context.Cancel
 			if ctx.Err() == nil {
 				end.Reset(time.Until(sent.Add(lease)))
 			}
-		case errors.Is(err, store.ErrNodeGone):
+		case errors.Is(err, store.ErrMemberGone):
 			lost(errLeaseLost)
 		}
 	}
@@ -149,7 +149,7 @@ var errLeaseLost = errors.New("this member could not renew its lease: others may
 func (m *members) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if err := m.store.NodeGone(ctx, m.id()); err != nil {
+	if err := m.store.MemberGone(ctx, m.id()); err != nil {
 		m.log.Warn("this member could not sign off: others take over once its lease has expired", "error", err)
 	}
 }

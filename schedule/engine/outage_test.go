@@ -52,12 +52,12 @@ func TestDatabaseIsUnavailable(t *testing.T) {
 				must(w.t, err)
 			}
 		}
-		exec("ALTER TABLE schedule_instances RENAME TO gone_instances", "ALTER TABLE schedule_nodes RENAME TO gone_nodes")
+		exec("ALTER TABLE schedule_instances RENAME TO gone_instances", "ALTER TABLE schedule_members RENAME TO gone_members")
 		at(12*time.Minute + 10*time.Second)
 		if n := log.count("is failing"); n < 10 || n > 60 {
 			w.t.Errorf("%d lines say that something is failing in ten minutes, want about one a minute for each role", n)
 		}
-		exec("ALTER TABLE gone_instances RENAME TO schedule_instances", "ALTER TABLE gone_nodes RENAME TO schedule_nodes")
+		exec("ALTER TABLE gone_instances RENAME TO schedule_instances", "ALTER TABLE gone_members RENAME TO schedule_members")
 		at(15*time.Minute + 50*time.Second)
 		list := w.instances("tick")
 		if in := list[1]; in.State != proto.InstanceSucceeded {

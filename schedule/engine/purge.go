@@ -29,7 +29,7 @@ func (p *purger) run(ctx context.Context) {
 		for _, del := range []func() (int, error){
 			func() (int, error) { return p.store.PurgeArchive(ctx, p.keep) },
 			func() (int, error) { return p.store.PurgeEvents(ctx, p.keep) },
-			func() (int, error) { return p.store.PurgeNodes(ctx, keepNodes) },
+			func() (int, error) { return p.store.PurgeMembers(ctx, keepNodes) },
 		} {
 			for {
 				n, err := del()

@@ -52,9 +52,9 @@ func weight(shard int, id string) uint64 {
 	return x ^ x>>33
 }
 
-func nodeIDs(nodes []proto.Node) []string {
-	ids := make([]string, len(nodes))
-	for i, n := range nodes {
+func memberIDs(members []proto.Member) []string {
+	ids := make([]string, len(members))
+	for i, n := range members {
 		ids[i] = n.ID
 	}
 	return ids

@@ -50,7 +50,7 @@ func (c *Apps) Get(ctx context.Context, name string) (*plan.App, error) {
 	if a := c.peek(name); a != nil {
 		return a, nil
 	}
-	row, deleted, err := c.store.AnyApp(ctx, name)
+	row, deleted, err := c.store.AppIncludingDeleted(ctx, name)
 	if err != nil {
 		return nil, err
 	}

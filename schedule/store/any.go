@@ -8,9 +8,9 @@ import (
 	"github.com/treadle-run/treadle/internal/database"
 )
 
-// AnyApp returns an app, and whether it is deleted: what ran of it then still has to
+// AppIncludingDeleted returns an app, and whether it is deleted: what ran of it then still has to
 // end. The error is ErrNotFound if there never was one.
-func (s *Store) AnyApp(ctx context.Context, name string) (row AppRow, deleted bool, err error) {
+func (s *Store) AppIncludingDeleted(ctx context.Context, name string) (row AppRow, deleted bool, err error) {
 	op := "app " + name
 	list, err := s.appRows(ctx, op, s.db.Query("SELECT "+appColumns+" FROM schedule_apps WHERE name = ?", name))
 	if err == nil && len(list) == 0 {

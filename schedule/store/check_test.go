@@ -21,7 +21,7 @@ func TestCheckOfRecurringWork(t *testing.T) {
 		{"member silent for long", func(_ *testing.T, f *fixture) { f.clock.Add(76 * time.Second) }, []string{requests.CheckMember}},
 		{"member forgotten", func(t *testing.T, f *fixture) {
 			f.clock.Add(76 * time.Second)
-			f.exec(t, "DELETE FROM schedule_nodes")
+			f.exec(t, "DELETE FROM schedule_members")
 		}, []string{requests.CheckMember}},
 		{"no next one", func(t *testing.T, f *fixture) {
 			f.exec(t, "UPDATE schedule_instances SET next_of = NULL WHERE app = 'b'")
@@ -42,12 +42,12 @@ func TestCheckOfRecurringWork(t *testing.T) {
 		{"old signal", func(t *testing.T, f *fixture) {
 			must(t, f.AddSignals(t.Context(), []Signal{{App: "c", PeriodStart: hour(0)}}))
 			f.clock.Add(10*time.Minute + time.Second)
-			f.exec(t, "UPDATE schedule_nodes SET heartbeat_at = heartbeat_at + 600000000")
+			f.exec(t, "UPDATE schedule_members SET heartbeat_at = heartbeat_at + 600000000")
 		}, []string{requests.CheckSignal}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, f *fixture) {
-				_, _, _, err := f.NodeHeartbeat(t.Context(), proto.Node{ID: "m1"}, time.Minute)
+				_, _, _, err := f.MemberHeartbeat(t.Context(), proto.Member{ID: "m1"}, time.Minute)
 				must(t, err)
 				f.put(t, hourly("a"))
 				f.put(t, hourly("b"))

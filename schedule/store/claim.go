@@ -195,7 +195,7 @@ func addClaim(q *database.Query, c Claim) *database.Query {
 		WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ?`,
 		proto.InstanceQueued, proto.InstanceRunning, c.Spec.App, c.Spec.Number, c.Spec.Sequence, c.Spec.Member)
 	// A member that was frozen may not know yet that it was given up.
-	return q.Add(` AND NOT EXISTS (SELECT 1 FROM schedule_nodes n WHERE n.node_id = ?
+	return q.Add(` AND NOT EXISTS (SELECT 1 FROM schedule_members n WHERE n.member_id = ?
 		AND (n.gone_at IS NOT NULL OR n.heartbeat_at + n.stale_after < {now}))`, c.Member)
 }
 

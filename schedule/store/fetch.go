@@ -73,8 +73,8 @@ func dueOf(ctx context.Context, q *database.Query, db database.Querier) ([]DueIn
 func (s *Store) StaleInstances(ctx context.Context, staleAfter time.Duration, limit int) ([]proto.Instance, error) {
 	var out []proto.Instance
 	err := s.db.Do(ctx, "instances of members that are gone", func(ctx context.Context, _ int) error {
-		live, err := s.db.Query(`SELECT node_id FROM schedule_nodes WHERE gone_at IS NULL AND heartbeat_at >= {now} - ?
-			ORDER BY node_id`,
+		live, err := s.db.Query(`SELECT member_id FROM schedule_members WHERE gone_at IS NULL AND heartbeat_at >= {now} - ?
+			ORDER BY member_id`,
 			staleAfter.Microseconds()).Strings(ctx, s.db.Reader)
 		if err != nil {
 			return err

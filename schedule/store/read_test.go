@@ -84,7 +84,7 @@ func TestMembers(t *testing.T) {
 	const stale = 15 * time.Second
 	each(t, func(t *testing.T, f *fixture) {
 		beat := func(id string) ([]string, int, error) {
-			live, shards, now, err := f.NodeHeartbeat(t.Context(), proto.Node{ID: id, Host: "h", PID: 7}, stale)
+			live, shards, now, err := f.MemberHeartbeat(t.Context(), proto.Member{ID: id, Host: "h", PID: 7}, stale)
 			var ids []string
 			for _, n := range live {
 				ids = append(ids, n.ID)
@@ -136,11 +136,11 @@ func TestMembers(t *testing.T) {
 		if d := cmp.Diff([]string{"a", "b"}, staleApps()); d != "" {
 			t.Errorf("stale: %s", d)
 		}
-		if _, _, err := beat("m1"); !errors.Is(err, ErrNodeGone) {
+		if _, _, err := beat("m1"); !errors.Is(err, ErrMemberGone) {
 			t.Errorf("a heartbeat that came too late: %v", err)
 		}
-		must(t, f.NodeGone(t.Context(), "m2"))
-		if _, _, err := beat("m2"); !errors.Is(err, ErrNodeGone) {
+		must(t, f.MemberGone(t.Context(), "m2"))
+		if _, _, err := beat("m2"); !errors.Is(err, ErrMemberGone) {
 			t.Errorf("a heartbeat of a member that has ended: %v", err)
 		}
 		// The clock goes back: nobody is stale at once, and nobody lives for an hour.
@@ -151,13 +151,13 @@ func TestMembers(t *testing.T) {
 			t.Errorf("live after the clock went back: %v, %v", got, err)
 		}
 		f.clock.Add(stale + 1000)
-		if _, _, err := beat("m3"); !errors.Is(err, ErrNodeGone) {
+		if _, _, err := beat("m3"); !errors.Is(err, ErrMemberGone) {
 			t.Errorf("a member that was silent since: %v", err)
 		}
 		f.clock.Add(2 * time.Hour)
-		n, err := f.PurgeNodes(t.Context(), time.Minute)
+		n, err := f.PurgeMembers(t.Context(), time.Minute)
 		must(t, err)
-		if nodes, err := f.Nodes(t.Context()); err != nil || len(nodes) != 0 || n != 4 {
+		if nodes, err := f.Members(t.Context()); err != nil || len(nodes) != 0 || n != 4 {
 			t.Errorf("%d purged, there are %v, %v", n, nodes, err)
 		}
 	})
@@ -166,7 +166,7 @@ func TestMembers(t *testing.T) {
 func TestShards(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		shards := func() int {
-			_, n, _, err := f.NodeHeartbeat(t.Context(), proto.Node{ID: "m1"}, time.Minute)
+			_, n, _, err := f.MemberHeartbeat(t.Context(), proto.Member{ID: "m1"}, time.Minute)
 			must(t, err)
 			return n
 		}
@@ -246,7 +246,7 @@ func TestPurgeWhatEndedLongAgo(t *testing.T) {
 		if left := f.count(t, "schedule_archive"); n != 2 || left != 2 || e != 2 {
 			t.Errorf("%d instances purged, %d left, %d events purged", n, left, e)
 		}
-		if _, shards, _, err := f.NodeHeartbeat(t.Context(), proto.Node{ID: "m1"}, time.Minute); err != nil || shards != DefaultShards {
+		if _, shards, _, err := f.MemberHeartbeat(t.Context(), proto.Member{ID: "m1"}, time.Minute); err != nil || shards != DefaultShards {
 			t.Errorf("%d shards after a purge, %v", shards, err)
 		}
 		events, err := f.Events(t.Context(), "", 0, 1)

@@ -42,9 +42,9 @@ var (
 	// ErrAppsChanged says that definitions were changed since the version was read that
 	// the caller checked against. To check again is the way on.
 	ErrAppsChanged = errors.New("apps were changed at the same time")
-	// ErrNodeGone says that a member was gone, or had not been heard of for too long:
+	// ErrMemberGone says that a member was gone, or had not been heard of for too long:
 	// it must come back under another id.
-	ErrNodeGone = errors.New("the member is stale: others may have taken over its instances")
+	ErrMemberGone = errors.New("the member is stale: others may have taken over its instances")
 )
 
 // SlotTakenError says that an instance cannot start since another one of its app

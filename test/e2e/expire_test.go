@@ -79,7 +79,7 @@ func TestOldClaimIsDropped(t *testing.T) {
 		claimed, free := ids[0], ids[1]
 		db := e.DB()
 		claimedAt := time.Now()
-		change(t, db, "UPDATE suspended_job_chains SET rm_host = 'gone/1/x', claimed_at = ? WHERE request_id = ? AND rm_host IS NULL",
+		change(t, db, "UPDATE suspended_job_chains SET claimed_by = 'gone/1/x', claimed_at = ? WHERE request_id = ? AND claimed_by IS NULL",
 			claimedAt.UnixMicro(), claimed)
 		open(t, gate)
 		e.StartJR()
@@ -159,7 +159,7 @@ func freezeInClaim(t *testing.T, db *sql.DB, rm *e2e.Process) (claims int) {
 	}
 	e2e.Eventually(t, patience, "the manager claims", func() bool {
 		rm.Signal(syscall.SIGSTOP)
-		if claims = count("rm_host IS NOT NULL"); claims > 0 {
+		if claims = count("claimed_by IS NOT NULL"); claims > 0 {
 			return true
 		}
 		rm.Signal(syscall.SIGCONT)

@@ -28,14 +28,14 @@ func scheduleMembersVerb(m *verb.Manager) *cobra.Command {
 		Use:   "members",
 		Short: "List the members: the Request Managers that run recurring work",
 		Args:  verb.NoArgs,
-	}, verb.Listing[proto.Member]{
-		Ask: func(ctx context.Context, api *client.Client, _ []string) ([]proto.Member, error) {
+	}, verb.Listing[proto.MemberStatus]{
+		Ask: func(ctx context.Context, api *client.Client, _ []string) ([]proto.MemberStatus, error) {
 			return api.Members(ctx)
 		},
 		None:     "no Request Manager runs recurring work",
 		Header:   []string{"ID", "HOST", "PID", "STATE", "SHARDS", "STARTED", "LAST SEEN", "VERSION"},
 		Optional: []string{"VERSION", "PID", "HOST"},
-		Row: func(x proto.Member) []any {
+		Row: func(x proto.MemberStatus) []any {
 			state := "stale"
 			if x.Live {
 				state = "live"

@@ -24,7 +24,7 @@ func (t *test) clean(ctx context.Context) error {
 		_, err = t.db.ExecContext(ctx, "DELETE FROM schedule_settings WHERE id = 1 AND purged_to IS NULL")
 	}
 	errs = append(errs, err)
-	_, err = t.db.ExecContext(ctx, "DELETE FROM schedule_nodes WHERE version = 'torture'")
+	_, err = t.db.ExecContext(ctx, "DELETE FROM schedule_members WHERE version = 'torture'")
 	return errors.Join(append(errs, err)...)
 }
 
@@ -53,7 +53,7 @@ func cleanAll(ctx context.Context, db *sql.DB, onMySQL bool) error {
 			return err
 		}
 	}
-	if _, err := db.ExecContext(ctx, "DELETE FROM schedule_nodes WHERE version = 'torture'"); err != nil {
+	if _, err := db.ExecContext(ctx, "DELETE FROM schedule_members WHERE version = 'torture'"); err != nil {
 		return err
 	}
 	return cleanPrefix(ctx, db, Prefix)

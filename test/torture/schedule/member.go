@@ -60,7 +60,7 @@ func RunMember(ctx context.Context, o MemberOptions) (err error) {
 		Store:  store.New(d),
 		Hook:   &hook{artifacts: newArtifacts(db, o.Run, o.Store.MySQLDSN != ""), trace: trace, seed: o.Seed, scale: o.Scale},
 		Logger: o.Logger,
-		Node:   proto.Node{ID: o.Process + "-" + xid.New().String(), Host: host, PID: os.Getpid(), Version: "torture"},
+		Member: proto.Member{ID: o.Process + "-" + xid.New().String(), Host: host, PID: os.Getpid(), Version: "torture"},
 		Poll:   t.poll, Heartbeat: t.heartbeat, StaleAfter: t.stale, Workers: workers,
 	}).Run(ctx)
 	return trace.file.Close()

@@ -160,7 +160,7 @@ func (t *test) refuseMembers(ctx context.Context) error {
 		return err
 	}
 	var names sql.NullString
-	err = t.db.QueryRowContext(ctx, "SELECT MAX(node_id) FROM schedule_nodes WHERE gone_at IS NULL AND heartbeat_at + stale_after > ?",
+	err = t.db.QueryRowContext(ctx, "SELECT MAX(member_id) FROM schedule_members WHERE gone_at IS NULL AND heartbeat_at + stale_after > ?",
 		now.UnixMicro()).Scan(&names)
 	if err != nil {
 		return err

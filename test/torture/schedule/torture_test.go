@@ -123,7 +123,7 @@ func TestADatabaseInUseIsRefused(t *testing.T) {
 		"an app": app("mine"), "an app of a test": app("torture-x-1"),
 		"a member": func(t *testing.T, s *store.Store) {
 			t.Helper()
-			if _, _, _, err := s.NodeHeartbeat(t.Context(), proto.Node{ID: "n", Host: "h", Version: "v"}, time.Minute); err != nil {
+			if _, _, _, err := s.MemberHeartbeat(t.Context(), proto.Member{ID: "n", Host: "h", Version: "v"}, time.Minute); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -11,14 +11,14 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// NodeHeartbeat says that a member lives, and registers it the first time. It returns
+// MemberHeartbeat says that a member lives, and registers it the first time. It returns
 // the members that were heard of within staleAfter, itself among them, by id, the
-// number of shards, and the time. The error is ErrNodeGone if the member was not
+// number of shards, and the time. The error is ErrMemberGone if the member was not
 // among them any more: others may have taken over what it worked on, and it must come
 // back under another id.
-func (s *Store) NodeHeartbeat(ctx context.Context, n proto.Node, staleAfter time.Duration) (live []proto.Node, shards int, now time.Time, err error) {
+func (s *Store) MemberHeartbeat(ctx context.Context, n proto.Member, staleAfter time.Duration) (live []proto.Member, shards int, now time.Time, err error) {
 	err = s.db.Do(ctx, "heartbeat of member "+n.ID, func(ctx context.Context, _ int) error {
-		if err := s.nodeBeat(ctx, n, staleAfter); err != nil {
+		if err := s.beat(ctx, n, staleAfter); err != nil {
 			return err
 		}
 		us, err := s.db.ReadNow(ctx, s.db.Writer)
@@ -26,7 +26,7 @@ func (s *Store) NodeHeartbeat(ctx context.Context, n proto.Node, staleAfter time
 			return err
 		}
 		now = database.FromMicros(us)
-		all, err := s.nodes(ctx)
+		all, err := s.members(ctx)
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (s *Store) NodeHeartbeat(ctx context.Context, n proto.Node, staleAfter time
 		}
 		if future {
 			// The clock went back. Who lives has that long to say so.
-			_, err = s.db.Query("UPDATE schedule_nodes SET heartbeat_at = ? WHERE heartbeat_at > ?", us, us).Exec(ctx, s.db.Writer)
+			_, err = s.db.Query("UPDATE schedule_members SET heartbeat_at = ? WHERE heartbeat_at > ?", us, us).Exec(ctx, s.db.Writer)
 			if err != nil {
 				return err
 			}
@@ -51,48 +51,48 @@ func (s *Store) NodeHeartbeat(ctx context.Context, n proto.Node, staleAfter time
 	return live, shards, now, err
 }
 
-func (s *Store) nodeBeat(ctx context.Context, n proto.Node, staleAfter time.Duration) error {
-	met, err := s.db.Query(`UPDATE schedule_nodes SET stale_after = ?, heartbeat_at = {now}
-		WHERE node_id = ? AND gone_at IS NULL AND heartbeat_at >= {now} - ?`,
+func (s *Store) beat(ctx context.Context, n proto.Member, staleAfter time.Duration) error {
+	met, err := s.db.Query(`UPDATE schedule_members SET stale_after = ?, heartbeat_at = {now}
+		WHERE member_id = ? AND gone_at IS NULL AND heartbeat_at >= {now} - ?`,
 		staleAfter.Microseconds(), n.ID, staleAfter.Microseconds()).Exec(ctx, s.db.Writer)
 	if err != nil || met > 0 {
 		return err
 	}
-	_, err = s.db.Query(`INSERT INTO schedule_nodes (node_id, host, pid, version, stale_after, started_at, heartbeat_at)
+	_, err = s.db.Query(`INSERT INTO schedule_members (member_id, host, pid, version, stale_after, started_at, heartbeat_at)
 		VALUES (?, ?, ?, ?, ?, {now}, {now})`,
 		n.ID, n.Host, n.PID, n.Version, staleAfter.Microseconds()).Exec(ctx, s.db.Writer)
 	if err != nil && s.db.Dialect.Classify(err) == database.ClassDuplicate {
-		return fmt.Errorf("member %s: %w", n.ID, ErrNodeGone)
+		return fmt.Errorf("member %s: %w", n.ID, ErrMemberGone)
 	}
 	return err
 }
 
-// NodeGone says that a member has ended, or is given up, for good: what it had
+// MemberGone says that a member has ended, or is given up, for good: what it had
 // claimed may be taken over at once.
-func (s *Store) NodeGone(ctx context.Context, id string) error {
+func (s *Store) MemberGone(ctx context.Context, id string) error {
 	return s.db.Do(ctx, "end of member "+id, func(ctx context.Context, _ int) error {
-		_, err := s.db.Query(`UPDATE schedule_nodes SET gone_at = {now} WHERE node_id = ? AND gone_at IS NULL`, id).Exec(ctx, s.db.Writer)
+		_, err := s.db.Query(`UPDATE schedule_members SET gone_at = {now} WHERE member_id = ? AND gone_at IS NULL`, id).Exec(ctx, s.db.Writer)
 		return err
 	})
 }
 
-// Nodes returns the members that have not been given up, by id.
-func (s *Store) Nodes(ctx context.Context) ([]proto.Node, error) {
-	var out []proto.Node
+// Members returns the members that have not been given up, by id.
+func (s *Store) Members(ctx context.Context) ([]proto.Member, error) {
+	var out []proto.Member
 	err := s.db.Do(ctx, "members", func(ctx context.Context, _ int) error {
 		var err error
-		out, err = s.nodes(ctx)
+		out, err = s.members(ctx)
 		return err
 	})
 	return out, err
 }
 
-func (s *Store) nodes(ctx context.Context) ([]proto.Node, error) {
-	var out []proto.Node
-	q := s.db.Query(`SELECT node_id, host, pid, version, started_at, heartbeat_at FROM schedule_nodes
-		WHERE gone_at IS NULL ORDER BY node_id`)
+func (s *Store) members(ctx context.Context) ([]proto.Member, error) {
+	var out []proto.Member
+	q := s.db.Query(`SELECT member_id, host, pid, version, started_at, heartbeat_at FROM schedule_members
+		WHERE gone_at IS NULL ORDER BY member_id`)
 	err := q.Rows(ctx, s.db.Writer, func(scan func(...any) error) error {
-		var n proto.Node
+		var n proto.Member
 		var started, heartbeat int64
 		err := scan(&n.ID, &n.Host, &n.PID, &n.Version, &started, &heartbeat)
 		n.StartedAt, n.HeartbeatAt = database.FromMicros(started), database.FromMicros(heartbeat)
@@ -102,13 +102,13 @@ func (s *Store) nodes(ctx context.Context) ([]proto.Node, error) {
 	return out, err
 }
 
-// PurgeNodes forgets members that have been gone, or not heard of, for longer than
+// PurgeMembers forgets members that have been gone, or not heard of, for longer than
 // that, and returns how many.
-func (s *Store) PurgeNodes(ctx context.Context, olderThan time.Duration) (int, error) {
+func (s *Store) PurgeMembers(ctx context.Context, olderThan time.Duration) (int, error) {
 	var n int64
 	err := s.db.Do(ctx, "purge members", func(ctx context.Context, _ int) error {
 		var err error
-		n, err = s.db.Query(`DELETE FROM schedule_nodes
+		n, err = s.db.Query(`DELETE FROM schedule_members
 			WHERE heartbeat_at < {now} - ? AND (gone_at IS NULL OR gone_at < {now} - ?)`,
 			olderThan.Microseconds(), olderThan.Microseconds()).Exec(ctx, s.db.Writer)
 		return err
