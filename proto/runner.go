@@ -46,6 +46,11 @@ type Runner struct {
 	HeartbeatAt time.Time `json:"heartbeatAt,omitzero"`
 }
 
+// RunnerIdentity is the answer of a runner to who it is (GET /api/v1/runner).
+type RunnerIdentity struct {
+	ID string `json:"id"`
+}
+
 // RunningChain names a chain that a runner holds.
 type RunningChain struct {
 	RequestID string `json:"requestId"`

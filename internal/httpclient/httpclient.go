@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/go-resty/resty/v2"
@@ -43,6 +44,9 @@ type Config struct {
 	UserHeader string
 	// TLS is for https URLs; nil has the defaults of crypto/tls.
 	TLS *tls.Config
+	// Allow, if not nil, is asked with each address, after names were resolved, before it
+	// is connected to; its error ends the call.
+	Allow func(address string) error
 	// Timeout bounds each try of a call (default 30 s).
 	Timeout time.Duration
 }
@@ -60,6 +64,9 @@ func New(cfg Config) *Client {
 		cfg.Timeout = 30 * time.Second
 	}
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
+	if cfg.Allow != nil {
+		dialer.Control = func(_, address string, _ syscall.RawConn) error { return cfg.Allow(address) }
+	}
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dialer.DialContext,

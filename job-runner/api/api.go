@@ -28,6 +28,8 @@ type Runner interface {
 	// Running has the jobs that run now, oldest first.
 	Running() []proto.JobStatus
 	Ready(ctx context.Context) error
+	// ID is the one that the runner is registered under, or about to be.
+	ID() string
 }
 
 // Config is what the API can be told. Zero fields have the defaults.
@@ -76,6 +78,7 @@ func (s *server) routes() []httpjson.Route {
 		{Method: "POST", Path: "/api/v1/job-chains", Handle: s.startChain, Before: member},
 		{Method: "POST", Path: "/api/v1/job-chains/resume", Handle: s.resumeChain, Before: member},
 		{Method: "PUT", Path: "/api/v1/job-chains/:id/stop", Handle: s.stopChain, Before: member},
+		{Method: "GET", Path: "/api/v1/runner", Handle: s.identify, Before: member},
 		{Method: "GET", Path: "/api/v1/status/running", Handle: s.getRunning, Before: member},
 		{Method: "GET", Path: "/readyz", Handle: s.ready}, // a probe has no secret
 		{Method: "GET", Path: "/metrics", Handle: httpjson.Expose(s.cfg.Registry), Before: member},

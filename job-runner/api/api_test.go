@@ -79,6 +79,7 @@ func (f *fakeRunner) Resume(_ context.Context, h proto.HandOver, sjc *proto.Susp
 
 func (f *fakeRunner) Stop(_ context.Context, id string) error { return f.note("stop", id) }
 func (f *fakeRunner) Running() []proto.JobStatus              { _ = f.note("running"); return f.running }
+func (f *fakeRunner) ID() string                              { return "r1" }
 func (f *fakeRunner) Ready(context.Context) error             { return f.note("ready") }
 
 func quiet(t *testing.T) *slog.Logger {
@@ -109,6 +110,7 @@ func TestAnswers(t *testing.T) {
 		{"POST", "/api/v1/job-chains", chainJSON, "", location, []any{"start", proto.HandOver{Epoch: 7}, someChain()}},
 		{"POST", "/api/v1/job-chains/resume", sjcJSON, "", location, []any{"resume", proto.HandOver{Epoch: 7}, someSuspended()}},
 		{"PUT", "/api/v1/job-chains/" + someID + "/stop", "", "", "", []any{"stop", someID}},
+		{"GET", "/api/v1/runner", "", `{"id":"r1"}`, "", nil},
 		{"GET", "/api/v1/status/running", "", `[{"requestId":"` + someID + `","jobId":"a","type":"noop","name":"first","startedAt":1767323045000000001,"state":2,"try":1}]`, "", []any{"running"}},
 		{"GET", "/readyz", "", `{"status":"ready"}`, "", []any{"ready"}},
 		{"GET", "/healthz", "", `{"status":"ok"}`, "", nil},

@@ -88,3 +88,9 @@ func (s *server) ready(c echo.Context) error {
 	}
 	return httpjson.JSON(c, http.StatusOK, map[string]string{"status": "ready"})
 }
+
+// identify says who the runner is: a Request Manager that is told of a runner at this
+// address asks.
+func (s *server) identify(c echo.Context) error {
+	return httpjson.JSON(c, http.StatusOK, proto.RunnerIdentity{ID: s.runner.ID()})
+}

@@ -20,6 +20,8 @@ type Config struct {
 	Secret string
 	// TLS is for https URLs; nil has the defaults of crypto/tls.
 	TLS *tls.Config
+	// Allow, if not nil, refuses addresses, as host:port, that must not be called.
+	Allow func(address string) error
 	// Timeout bounds each call (default 30 s).
 	Timeout time.Duration
 }
@@ -34,7 +36,7 @@ type Client struct {
 // New returns a client.
 func New(cfg Config) *Client {
 	return &Client{http: httpclient.New(httpclient.Config{
-		Service: "job runner", Secret: cfg.Secret, TLS: cfg.TLS, Timeout: cfg.Timeout,
+		Service: "job runner", Secret: cfg.Secret, TLS: cfg.TLS, Timeout: cfg.Timeout, Allow: cfg.Allow,
 	})}
 }
 
@@ -77,6 +79,13 @@ func (c *Client) Running(ctx context.Context, base string) ([]proto.JobStatus, e
 		Method: "GET", Base: base, Path: "/api/v1/status/running", Out: &running,
 	})
 	return running, err
+}
+
+// Identify returns the ID of the runner at a base URL.
+func (c *Client) Identify(ctx context.Context, base string) (string, error) {
+	var who proto.RunnerIdentity
+	err := c.http.Do(ctx, httpclient.Call{Method: "GET", Base: base, Path: "/api/v1/runner", Out: &who})
+	return who.ID, err
 }
 
 // withRequestID says in an error which request it is about.

@@ -100,7 +100,7 @@ func (h *heartbeat) send(ctx context.Context, answers chan<- error) bool {
 		case err == nil:
 			h.apply(id, number, sentAt, a)
 		case proto.ErrorCode(err) == proto.CodeConflict:
-			h.endLease("the request managers have declared this job runner lost")
+			h.endLease("a request manager refused the heartbeat: " + err.Error())
 		}
 		answers <- err
 	}()

@@ -188,6 +188,9 @@ func (r *Runner) accept(ctx context.Context, id string, h proto.HandOver, build 
 // here is not found, but if it was on its way, it will stop when it comes.
 func (r *Runner) Stop(_ context.Context, requestID string) error { return r.chains.stop(requestID) }
 
+// ID returns the ID that the runner is registered under, or about to be.
+func (r *Runner) ID() string { return r.env.lease.current() }
+
 // Running returns what runs now, oldest first.
 func (r *Runner) Running() []proto.JobStatus { return r.chains.runningJobs() }
 

@@ -175,7 +175,6 @@ func TestBadInput(t *testing.T) {
 		{"no chain", "PUT", of + "/suspend", `{"requestId":"` + someID + `"}`, []string{epoch}, 400, "jobChain is missing"},
 		{"null job", "POST", "/api/v1/reports", `{"items":[{"suspended":{"requestId":"` + someID + `","jobChain":{"requestId":"` + someID + `","jobs":{"a":null}}}}]}`, nil, 400, `jobs: "a" is null`},
 		{"runner without id", "POST", "/api/v1/job-runners", `{"url":"x"}`, nil, 400, "id and url: a runner needs both"},
-		{"runner that cannot be called", "POST", "/api/v1/job-runners", `{"id":"r1","url":"10.0.0.7:32307"}`, nil, 400, `url: expected one such as http://host:32307, got "10.0.0.7:32307"`},
 		{"drain how", "PUT", "/api/v1/job-runners/r1/drain", "", nil, 400, `on: expected true or false, got ""`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -90,7 +90,7 @@ func Run(ctx context.Context, cfg Config, deps Deps) error {
 	if err := db.Migrate(ctx); err != nil {
 		return fmt.Errorf("migrating the database: %w", err)
 	}
-	runners := jrclient.New(jrclient.Config{Secret: string(secret), TLS: jrTLS, Timeout: callTimeout})
+	runners := jrclient.New(jrclient.Config{Secret: string(secret), TLS: jrTLS, Timeout: callTimeout, Allow: request.CheckRunnerAddress})
 	defer runners.Close()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

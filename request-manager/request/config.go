@@ -22,6 +22,8 @@ type JobRunners interface {
 	ResumeChain(ctx context.Context, to proto.Runner, requestID string, epoch uint64, body []byte) error
 	StopChain(ctx context.Context, url, requestID string) error
 	Running(ctx context.Context, url string) ([]proto.JobStatus, error)
+	// Identify returns the ID of the runner at a URL.
+	Identify(ctx context.Context, url string) (id string, err error)
 }
 
 // Config is what a Manager needs.

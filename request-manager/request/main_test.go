@@ -297,6 +297,17 @@ func (w *world) StopChain(ctx context.Context, url, id string) error {
 	return nil
 }
 
+// Identify answers as the runner that was started last at the URL.
+func (w *world) Identify(_ context.Context, url string) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.fakes[url]
+	if r == nil {
+		return "", proto.Errorf(proto.CodeUnavailable, "nobody is at %s", url)
+	}
+	return r.self.ID, nil
+}
+
 func (w *world) Running(ctx context.Context, url string) ([]proto.JobStatus, error) {
 	return w.runningAnswer(ctx, url)
 }

@@ -25,6 +25,7 @@ type Manager struct {
 	resumer    *resumer
 	comparer   *comparer
 	missing    *missingChains
+	identities *identities
 	recoverer  *recoverer
 	purger     *purger
 	observer   *observer
@@ -70,6 +71,14 @@ func New(cfg Config) *Manager {
 		},
 		comparer: comparer,
 		missing:  missing,
+		identities: &identities{
+			store: db, log: log, confirmed: map[string]string{}, refused: map[string]string{},
+			ask: func(ctx context.Context, url string) (string, error) {
+				ctx, cancel := context.WithTimeout(ctx, cfg.StatusTimeout)
+				defer cancel()
+				return cfg.Runners.Identify(ctx, url)
+			},
+		},
 		recoverer: &recoverer{
 			store: db, log: log, reporter: reporter, missing: missing, markDead: fleet.markDead,
 			limit: cfg.deathLimit(), wake: recoverNow,
