@@ -5,12 +5,14 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/treadle-run/treadle/grapher/problem"
+	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/proto"
 )
 
 // Sequence returns the sequence of that name, and false if there is none. The
 // built-in one is not among them.
-func (s *Specs) Sequence(name string) (*Sequence, bool) {
+func (s *Specs) Sequence(name string) (*spec.Sequence, bool) {
 	seq, ok := s.Sequences[name]
 	return seq, ok
 }
@@ -19,30 +21,18 @@ func (s *Specs) Sequence(name string) (*Sequence, bool) {
 // choices are masked.
 func (s *Specs) Requests() []proto.RequestSpec {
 	requests := []proto.RequestSpec{}
-	for _, name := range s.requestTypes() {
-		requests = append(requests, proto.RequestSpec{Name: name, Args: s.Sequences[name].requestArgs()})
+	for _, name := range s.Sequences.RequestTypes() {
+		requests = append(requests, proto.RequestSpec{Name: name, Args: requestArgs(s.Sequences[name])})
 	}
 	return requests
 }
 
-// requestTypes returns the names of the sequences that are requests, sorted.
-func (s *Specs) requestTypes() []string {
-	var names []string
-	for name, seq := range s.Sequences {
-		if seq.Request {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // requestArgs returns the args of a request without values: required, optional,
 // static.
-func (s *Sequence) requestArgs() []proto.RequestArg {
+func requestArgs(s *spec.Sequence) []proto.RequestArg {
 	args := []proto.RequestArg{}
 	types := [3]string{proto.ArgRequired, proto.ArgOptional, proto.ArgStatic}
-	for i, list := range s.Args.lists() {
+	for i, list := range s.Args.Lists() {
 		for pos, a := range list {
 			arg := proto.RequestArg{
 				Pos: pos, Name: a.Name, Desc: a.Desc, Type: types[i], Default: a.Default,
@@ -75,22 +65,22 @@ func (s *Specs) RequestArgs(requestType string, given proto.Values) (all proto.V
 	seq, ok := s.Sequences[requestType]
 	if !ok || !seq.Request {
 		return nil, nil, nil, proto.Errorf(proto.CodeInvalid, "unknown request type %s%s",
-			quote(requestType), newSuggester().meant(requestType, s.requestTypes()))
+			problem.Quote(requestType), problem.NewSuggester().Meant(requestType, s.Sequences.RequestTypes()))
 	}
-	c := argCheck{seq: seq, given: given, all: make(proto.Values, len(given)), list: seq.requestArgs()}
+	c := argCheck{seq: seq, given: given, all: make(proto.Values, len(given)), list: requestArgs(seq)}
 	for i := range c.list {
 		c.arg(&c.list[i])
 	}
 	c.unknown()
 	if len(c.mistakes) > 0 {
-		return nil, nil, nil, proto.Errorf(proto.CodeInvalid, "request %s: %s", quote(requestType), c.message())
+		return nil, nil, nil, proto.Errorf(proto.CodeInvalid, "request %s: %s", problem.Quote(requestType), c.message())
 	}
 	return c.all, c.list, c.secrets, nil
 }
 
 // argCheck is the check of the args of one request.
 type argCheck struct {
-	seq      *Sequence
+	seq      *spec.Sequence
 	given    proto.Values
 	all      proto.Values
 	list     []proto.RequestArg
@@ -99,7 +89,7 @@ type argCheck struct {
 }
 
 func (c *argCheck) mistake(name, format string, args ...any) {
-	c.mistakes = append(c.mistakes, "arg "+quote(name)+" "+fmt.Sprintf(format, args...))
+	c.mistakes = append(c.mistakes, "arg "+problem.Quote(name)+" "+fmt.Sprintf(format, args...))
 }
 
 // arg takes over the value of one arg, or notes what is wrong with it.
@@ -117,7 +107,7 @@ func (c *argCheck) arg(r *proto.RequestArg) {
 		x = proto.Values{r.Name: a.Default}.Clone()[r.Name]
 	default:
 		var err error
-		if x, err = a.accept(x); err != nil {
+		if x, err = a.Accept(x); err != nil {
 			c.mistake(r.Name, "%s", err)
 			return
 		}
@@ -130,16 +120,16 @@ func (c *argCheck) arg(r *proto.RequestArg) {
 	}
 }
 
-func describeArg(a *Arg) string {
+func describeArg(a *spec.Arg) string {
 	if a.Desc == "" {
 		return ""
 	}
-	return " (" + plain(a.Desc) + ")"
+	return " (" + problem.Plain(a.Desc) + ")"
 }
 
 // unknown notes the given args that the request does not have.
 func (c *argCheck) unknown() {
-	suggest := newSuggester()
+	suggest := problem.NewSuggester()
 	var known []string
 	for i := range c.list {
 		if c.list[i].Type != proto.ArgStatic {
@@ -150,13 +140,13 @@ func (c *argCheck) unknown() {
 		if _, ok := c.seq.Arg(name); ok {
 			continue
 		}
-		hint := suggest.meant(name, known)
+		hint := suggest.Meant(name, known)
 		switch {
 		case hint != "":
 		case len(known) == 0:
 			hint = ": the request takes no args"
 		default:
-			hint = ": the request takes " + quoteAll(known)
+			hint = ": the request takes " + problem.QuoteAll(known)
 		}
 		c.mistake(name, "is unknown%s", hint)
 	}

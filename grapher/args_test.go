@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/treadle-run/treadle/grapher/internal/spectest"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -221,7 +222,7 @@ sequences:
     nodes: {j: {category: job, type: noop, args: [{expected: n}]}}
 `)}, Options{Registry: buildRegistry(nil)})
 	if specs == nil {
-		t.Fatal(showProblems(problems))
+		t.Fatal(spectest.Show(problems))
 	}
 	_, err := specs.Build(t.Context(), "r", "s", proto.Values{"x": "many"}, nil)
 	want := "sequence s, node a (a.yaml:7): arg n of sequence typed must be a number (float), not the string `many`"

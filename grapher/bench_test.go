@@ -8,6 +8,9 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/treadle-run/treadle/grapher/internal/spectest"
+	"github.com/treadle-run/treadle/grapher/spec"
 )
 
 // manySpecs returns files with sequences as people write them: some job nodes in
@@ -67,7 +70,7 @@ func writeSequence(b *strings.Builder, i, total, jobs int) {
 	callee := i + 1 // no circle: each calls a later one, the last a built-in one
 	name, args := fmt.Sprintf("sequence-%d", callee), "[{expected: reason}]"
 	if callee >= total {
-		name = NoopSequence
+		name = spec.NoopSequence
 	}
 	fmt.Fprintf(b, `      all:
         category: sequence
@@ -117,9 +120,9 @@ func benchmarkLoad(b *testing.B, jobs int) {
 	var specs *Specs
 	for b.Loop() {
 		specs = nil
-		s, problems, err := Load(dir, Options{Registry: jobTypes("noop")})
+		s, problems, err := Load(dir, Options{Registry: spectest.JobTypes("noop")})
 		if err != nil || len(problems) > 0 {
-			b.Fatalf("%v\n%s", err, showProblems(problems[:min(5, len(problems))]))
+			b.Fatalf("%v\n%s", err, spectest.Show(problems[:min(5, len(problems))]))
 		}
 		specs = s
 	}
@@ -130,5 +133,22 @@ func benchmarkLoad(b *testing.B, jobs int) {
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB-kept")
 	if len(specs.Sequences) != 5000 {
 		b.Fatalf("%d sequences", len(specs.Sequences))
+	}
+}
+
+// The largest sequence that fits in a file is checked without an array of nodes
+// by nodes.
+func BenchmarkParseWideSequence(b *testing.B) {
+	var text strings.Builder
+	text.WriteString("sequences:\n  s:\n    request: true\n    nodes:\n      all: {category: job, type: noop, sets: [{arg: x}]}\n")
+	for i := range 40_000 {
+		fmt.Fprintf(&text, "      n%d: {category: job, type: noop, deps: [all], args: [{expected: x}]}\n", i)
+	}
+	files := map[string][]byte{"a.yaml": []byte(text.String())}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, problems := Parse(files, Options{}); problems.HasErrors() {
+			b.Fatal(spectest.Show(problems))
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -108,23 +109,23 @@ type builtSequence struct {
 type visit struct {
 	plan   *plan
 	args   proto.Values
-	index  int32  // in builder.sequences
-	depth  int    // 1 for the sequence of the request
-	caller *Node  // that called the sequence; nil for that of the request
-	outer  *visit // that the caller is in
+	index  int32      // in builder.sequences
+	depth  int        // 1 for the sequence of the request
+	caller *spec.Node // that called the sequence; nil for that of the request
+	outer  *visit     // that the caller is in
 }
 
 // plan is what the walk needs to know of a sequence, worked out once for all
 // its calls.
 type plan struct {
-	*Sequence
+	*spec.Sequence
 	nodes   []planNode // in topological order, ties by name
 	sinks   []int      // nodes that no other node depends on
 	sources int        // how many nodes depend on none
 }
 
 type planNode struct {
-	*Node
+	*spec.Node
 	slug       string
 	deps       []int // by place in plan.nodes
 	dependents int
@@ -139,9 +140,9 @@ func (b *builder) plan(name string) *plan {
 	if !ok {
 		return nil
 	}
-	p := &plan{Sequence: seq, nodes: make([]planNode, len(seq.order))}
-	place := make(map[string]int, len(seq.order))
-	for i, n := range seq.order {
+	p := &plan{Sequence: seq, nodes: make([]planNode, len(seq.Order))}
+	place := make(map[string]int, len(seq.Order))
+	for i, n := range seq.Order {
 		place[n.Name] = i
 		p.nodes[i] = planNode{Node: n, slug: slug(n.Name)}
 		for _, dep := range n.Deps {
@@ -163,7 +164,7 @@ func (b *builder) plan(name string) *plan {
 }
 
 // request walks the sequence that the user asked for.
-func (b *builder) request(ctx context.Context, seq *Sequence, args proto.Values) error {
+func (b *builder) request(ctx context.Context, seq *spec.Sequence, args proto.Values) error {
 	s := &visit{plan: b.plan(seq.Name), args: args, depth: 1}
 	b.noteSecrets(s)
 	b.sequences = append(b.sequences, builtSequence{
@@ -244,7 +245,7 @@ func (b *builder) addSecret(text string) {
 
 // noteSecrets notes the values of the secret args of a sequence.
 func (b *builder) noteSecrets(s *visit) {
-	for _, args := range s.plan.Args.lists() {
+	for _, args := range s.plan.Args.Lists() {
 		for _, a := range args {
 			if !a.Secret {
 				continue

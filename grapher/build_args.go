@@ -3,12 +3,13 @@ package grapher
 import (
 	"reflect"
 
+	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/proto"
 )
 
 // lists returns the lists that a node is expanded over, in the order of its
 // `each`, and how many expansions that makes: 1 without `each`.
-func (b *builder) lists(s *visit, n *Node) (lists [][]any, count int, err error) {
+func (b *builder) lists(s *visit, n *spec.Node) (lists [][]any, count int, err error) {
 	if len(n.Each) == 0 {
 		return nil, 1, nil
 	}
@@ -32,7 +33,7 @@ func (b *builder) lists(s *visit, n *Node) (lists [][]any, count int, err error)
 
 // nodeArgs returns the args that expansion i of a node sees. A job may change
 // its args, so it gets copies; values of sequences are never changed and shared.
-func (b *builder) nodeArgs(s *visit, n *Node, lists [][]any, i int) (proto.Values, error) {
+func (b *builder) nodeArgs(s *visit, n *spec.Node, lists [][]any, i int) (proto.Values, error) {
 	args := make(proto.Values, len(n.Args)+len(n.Each)+1)
 	for _, a := range n.Args {
 		value := a.Value
@@ -47,7 +48,7 @@ func (b *builder) nodeArgs(s *visit, n *Node, lists [][]any, i int) (proto.Value
 	for k, e := range n.Each {
 		args[e.Element] = lists[k][i]
 	}
-	if n.Category != CategoryJob {
+	if n.Category != spec.CategoryJob {
 		return args, nil
 	}
 	for k, value := range args {
@@ -87,7 +88,7 @@ func (b *builder) clone(x any) any {
 }
 
 // complete adds defaults and statics to the args of a called sequence.
-func (b *builder) complete(s *visit, n *Node, inner *visit) error {
+func (b *builder) complete(s *visit, n *spec.Node, inner *visit) error {
 	for _, a := range inner.plan.Args.Required {
 		if _, ok := inner.args[a.Name]; !ok {
 			return b.fail(s, n, inner.args, "sequence %s requires arg %s, which is not given", inner.plan.Name, a.Name)
@@ -112,8 +113,8 @@ func (b *builder) complete(s *visit, n *Node, inner *visit) error {
 }
 
 // accept holds an arg that the node gives to what the called sequence allows.
-func (b *builder) accept(s *visit, n *Node, inner *visit, a *Arg) error {
-	value, err := a.accept(inner.args[a.Name])
+func (b *builder) accept(s *visit, n *spec.Node, inner *visit, a *spec.Arg) error {
+	value, err := a.Accept(inner.args[a.Name])
 	if err != nil {
 		return b.fail(s, n, inner.args, "arg %s of sequence %s %s", a.Name, inner.plan.Name, err)
 	}
@@ -124,14 +125,14 @@ func (b *builder) accept(s *visit, n *Node, inner *visit, a *Arg) error {
 // takeover takes over what the expansions of a node set. The args of the sequence
 // change only when all are done: an expansion must not see what another set.
 type takeover struct {
-	node   *Node
+	node   *spec.Node
 	count  int     // of expansions
 	taken  int     // expansions so far
 	values []any   // by place in node.Sets
 	lists  [][]any // the same for those that collect
 }
 
-func newTakeover(n *Node, count int) *takeover {
+func newTakeover(n *spec.Node, count int) *takeover {
 	t := &takeover{node: n, count: count}
 	if len(n.Sets) > 0 {
 		t.values = make([]any, len(n.Sets))
@@ -141,7 +142,7 @@ func newTakeover(n *Node, count int) *takeover {
 }
 
 // collects reports whether an entry of `sets` makes a list.
-func (t *takeover) collects(set *NodeSet) bool {
+func (t *takeover) collects(set *spec.NodeSet) bool {
 	return len(t.node.Each) > 0 && (set.Collect || t.count == 0)
 }
 

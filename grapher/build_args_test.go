@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -14,31 +15,31 @@ import (
 // Each case has the args that the jobs of node "last" were created with.
 func TestArgsFlowThroughTheSpec(t *testing.T) {
 	t.Parallel()
-	withArgs := func(s *Sequence, args SequenceArgs) *Sequence {
+	withArgs := func(s *spec.Sequence, args spec.SequenceArgs) *spec.Sequence {
 		s.Args = args
 		return s
 	}
 	tests := []struct {
 		name      string
-		sequences []*Sequence
+		sequences []*spec.Sequence
 		args      proto.Values
 		want      []proto.Values
 	}{
 		{
 			name:      "a node sees only the args it lists, by its names for them",
-			sequences: []*Sequence{seq("main", jobNode("last", "noop", given("a", "other=b")))},
+			sequences: []*spec.Sequence{seq("main", jobNode("last", "noop", given("a", "other=b")))},
 			args:      proto.Values{"a": "1", "b": "2", "c": "3"},
 			want:      []proto.Values{{"a": "1", "other": "2"}},
 		},
 		{
 			name: "literals",
-			sequences: []*Sequence{seq("main", jobNode("last", "noop",
+			sequences: []*spec.Sequence{seq("main", jobNode("last", "noop",
 				literal("n", int64(3)), literal("l", []any{"x", true}), literal("null", nil)))},
 			want: []proto.Values{{"n": int64(3), "l": []any{"x", true}, "null": nil}},
 		},
 		{
 			name:      "numbers keep their types",
-			sequences: []*Sequence{seq("main", jobNode("last", "noop", given("i", "u", "f", "deep")))},
+			sequences: []*spec.Sequence{seq("main", jobNode("last", "noop", given("i", "u", "f", "deep")))},
 			args: proto.Values{
 				"i": int64(math.MaxInt64), "u": uint64(math.MaxUint64), "f": 3.0,
 				"deep": map[string]any{"l": []any{int64(9007199254740993), 1e300}},
@@ -50,7 +51,7 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 		},
 		{
 			name:      "each over two lists goes in step",
-			sequences: []*Sequence{seq("main", jobNode("last", "noop", each("hosts:host", "ports:port"), given("user")))},
+			sequences: []*spec.Sequence{seq("main", jobNode("last", "noop", each("hosts:host", "ports:port"), given("user")))},
 			args:      proto.Values{"hosts": []any{"a", "b"}, "ports": []any{int64(1), int64(2)}, "user": "u"},
 			want: []proto.Values{
 				{"host": "a", "port": int64(1), "user": "u"},
@@ -60,7 +61,7 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 		{
 			// split --- last
 			name: "what a job sets, under another name",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("split", "split", given("string=names"), sets("list>hosts")),
 				jobNode("last", "noop", given("hosts"), after("split")))},
 			args: proto.Values{"names": "a,b"},
@@ -69,7 +70,7 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 		{
 			// split --- last (a), last (b)
 			name: "each over a list that a job set",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("split", "split", given("string=names"), sets("list")),
 				jobNode("last", "noop", each("list:x"), after("split")))},
 			args: proto.Values{"names": "a,b"},
@@ -77,7 +78,7 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 		},
 		{
 			name: "a job's args include what it set itself",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("last", "upper", given("text")))},
 			args: proto.Values{"text": "a"},
 			want: []proto.Values{{"text": "a", "upper": "A"}},
@@ -85,7 +86,7 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 		{
 			// (upper) --- last     the set goes out of the sequence
 			name: "what a sequence sets",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", seqNode("s", "inner", given("text=name"), sets("big>NAME")),
 					jobNode("last", "noop", given("NAME"), after("s"))),
 				seq("inner", jobNode("u", "upper", given("text"), sets("upper>big"))),
@@ -95,11 +96,11 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 		},
 		{
 			name: "defaults and statics of a called sequence",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", seqNode("s", "inner", given("o2", "s1"))),
-				withArgs(seq("inner", jobNode("last", "noop", given("o1", "o2", "s1"))), SequenceArgs{
-					Optional: []*Arg{{Name: "o1", Default: "default"}, {Name: "o2", Default: "default"}},
-					Static:   []*Arg{{Name: "s1", Default: "static"}},
+				withArgs(seq("inner", jobNode("last", "noop", given("o1", "o2", "s1"))), spec.SequenceArgs{
+					Optional: []*spec.Arg{{Name: "o1", Default: "default"}, {Name: "o2", Default: "default"}},
+					Static:   []*spec.Arg{{Name: "s1", Default: "static"}},
 				}),
 			},
 			args: proto.Values{"o2": "given", "s1": "ignored"},
@@ -107,10 +108,10 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 		},
 		{
 			name: "a null that is given is no reason for a default",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", seqNode("s", "inner", given("o"))),
-				withArgs(seq("inner", jobNode("last", "noop", given("o"))), SequenceArgs{
-					Optional: []*Arg{{Name: "o", Default: "default"}},
+				withArgs(seq("inner", jobNode("last", "noop", given("o"))), spec.SequenceArgs{
+					Optional: []*spec.Arg{{Name: "o", Default: "default"}},
 				}),
 			},
 			args: proto.Values{"o": nil},
@@ -118,7 +119,7 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 		},
 		{
 			name: "a sequence gets the elements, and a conditional its `if` arg",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", ifNode("c", "mode", map[string]string{"true": "inner"}, each("hosts:host"))),
 				seq("inner", jobNode("last", "noop", given("mode", "host"))),
 			},
@@ -127,8 +128,8 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 		},
 		{
 			name: "a conditional over an element chooses for each expansion",
-			sequences: []*Sequence{
-				seq("main", ifNode("c", "mode", map[string]string{"1": "inner", "default": NoopSequence}, each("modes:mode"))),
+			sequences: []*spec.Sequence{
+				seq("main", ifNode("c", "mode", map[string]string{"1": "inner", "default": spec.NoopSequence}, each("modes:mode"))),
 				seq("inner", jobNode("last", "noop", given("mode"))),
 			},
 			args: proto.Values{"modes": []any{int64(1), "2", "1"}},
@@ -137,7 +138,7 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 		{
 			// upper (a), upper (b) --- last
 			name: "collect makes a list in order",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("u", "upper", each("names:text"), collects("upper>big")),
 				jobNode("last", "noop", given("big"), after("u")))},
 			args: proto.Values{"names": []any{"a", "b", "a"}},
@@ -145,7 +146,7 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 		},
 		{
 			name: "expansions may set the same value",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("u", "upper", each("names:x"), given("text"), sets("upper")),
 				jobNode("last", "noop", given("upper"), after("u")))},
 			args: proto.Values{"names": []any{"a", "b"}, "text": "t"},
@@ -153,14 +154,14 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 		},
 		{
 			name: "an expansion does not see what another set",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("last", "upper", each("names:x"), given("text"), sets("upper>text")))},
 			args: proto.Values{"names": []any{"a", "b"}, "text": "t"},
 			want: []proto.Values{{"x": "a", "text": "t", "upper": "T"}, {"x": "b", "text": "t", "upper": "T"}},
 		},
 		{
 			name: "each over an empty list sets empty lists",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("u", "upper", each("names:text"), sets("upper>one"), collects("upper>all")),
 				jobNode("last", "noop", given("one", "all"), after("u")))},
 			args: proto.Values{"names": []any{}},
@@ -252,9 +253,9 @@ func TestCreateKnowsItsJob(t *testing.T) {
 func TestSecretsGoToTheChain(t *testing.T) {
 	t.Parallel()
 	inner := seq("inner", jobNode("a", "noop", given("token", "key")))
-	inner.Args = SequenceArgs{
-		Required: []*Arg{{Name: "token", Secret: true}},
-		Static:   []*Arg{{Name: "key", Default: "k3y", Secret: true}, {Name: "none", Default: "", Secret: true}},
+	inner.Args = spec.SequenceArgs{
+		Required: []*spec.Arg{{Name: "token", Secret: true}},
+		Static:   []*spec.Arg{{Name: "key", Default: "k3y", Secret: true}, {Name: "none", Default: "", Secret: true}},
 	}
 	specs := newSpecs(seq("main", seqNode("s", "inner", given("token"))), inner)
 	jc, err := specs.Build(t.Context(), "req", "main", proto.Values{"token": "hush"}, []string{"hush"})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
@@ -18,7 +19,7 @@ const maxShown = 100
 
 // fail returns the error of a node. Args are those of the expansion that it is
 // about, if it is about one. Secrets in the reason are masked.
-func (b *builder) fail(s *visit, n *Node, args proto.Values, format string, a ...any) *proto.Error {
+func (b *builder) fail(s *visit, n *spec.Node, args proto.Values, format string, a ...any) *proto.Error {
 	where := fmt.Sprintf("sequence %s, node %s (%s:%d)", s.plan.Name, n.Name, n.File, n.Line)
 	var which []string
 	for caller, args := n, args; caller != nil; caller, args, s = s.caller, s.args, s.outer {
@@ -36,7 +37,7 @@ func (b *builder) fail(s *visit, n *Node, args proto.Values, format string, a ..
 }
 
 // tooManyJobs returns the error of a node that would take the chain over its limit.
-func (b *builder) tooManyJobs(s *visit, n *Node) *proto.Error {
+func (b *builder) tooManyJobs(s *visit, n *spec.Node) *proto.Error {
 	return b.fail(s, n, nil, "the request would have more than %d jobs, which is the limit (limits.jobs)", b.specs.limits.Jobs)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -15,34 +16,34 @@ func TestBuildSaysWhatIsWrongAndWhere(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name      string
-		sequences []*Sequence
+		sequences []*spec.Sequence
 		args      proto.Values
 		want      string
 	}{
 		{
 			name:      "a job that cannot be created",
-			sequences: []*Sequence{seq("main", jobNode("a", "broken"))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "broken"))},
 			want:      "sequence main, node a (main.yaml:10): job type broken: the disk is full",
 		},
 		{
 			name:      "a bad arg of a job",
-			sequences: []*Sequence{seq("main", jobNode("a", "upper", given("text=t")))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "upper", given("text=t")))},
 			args:      proto.Values{"t": int64(3)},
 			want:      "sequence main, node a (main.yaml:10): job type upper: arg text: expected a string, got 3",
 		},
 		{
 			name:      "a job that panics",
-			sequences: []*Sequence{seq("main", jobNode("a", "panics"))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "panics"))},
 			want:      "sequence main, node a (main.yaml:10): job type panics panicked when its job was created",
 		},
 		{
 			name:      "a job type that nobody registered",
-			sequences: []*Sequence{seq("main", jobNode("a", "nope"))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "nope"))},
 			want:      `sequence main, node a (main.yaml:10): job type "nope" is not known to this program; it knows broken, noop, panics, split, upper`,
 		},
 		{
 			name: "deep inside, with the elements on the way there",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", seqNode("s", "rack", each("racks:rack"), given("hosts"))),
 				seq("rack", seqNode("h", "host", each("hosts:host", "hosts:name"))),
 				seq("host", jobNode("ok", "noop"), jobNode("a", "broken", after("ok"))),
@@ -52,75 +53,75 @@ func TestBuildSaysWhatIsWrongAndWhere(t *testing.T) {
 		},
 		{
 			name:      "each over an arg that is no list",
-			sequences: []*Sequence{seq("main", jobNode("a", "noop", each("l:x")))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "noop", each("l:x")))},
 			args:      proto.Values{"l": "a,b"},
 			want:      `sequence main, node a (main.yaml:10): each: arg l must be a list, but is "a,b"`,
 		},
 		{
 			name:      "each over null",
-			sequences: []*Sequence{seq("main", jobNode("a", "noop", each("l:x")))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "noop", each("l:x")))},
 			args:      proto.Values{"l": nil},
 			want:      `sequence main, node a (main.yaml:10): each: arg l must be a list, but is null`,
 		},
 		{
 			name:      "each over an arg that is not set",
-			sequences: []*Sequence{seq("main", jobNode("a", "noop", each("l:x")))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "noop", each("l:x")))},
 			want:      `sequence main, node a (main.yaml:10): each: arg l is not set`,
 		},
 		{
 			name:      "lists of different lengths",
-			sequences: []*Sequence{seq("main", jobNode("a", "noop", each("l:x", "m:y")))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "noop", each("l:x", "m:y")))},
 			args:      proto.Values{"l": []any{}, "m": []any{"1", "2"}},
 			want:      `sequence main, node a (main.yaml:10): each: the lists must have equal lengths, but l has 0 and m has 2`,
 		},
 		{
 			name:      "an arg that is not set",
-			sequences: []*Sequence{seq("main", jobNode("a", "noop", given("x=y")))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "noop", given("x=y")))},
 			want:      `sequence main, node a (main.yaml:10): arg y is not set`,
 		},
 		{
 			name: "an `if` that matches nothing",
-			sequences: []*Sequence{
-				seq("main", ifNode("c", "mode", map[string]string{"on": "s", "off": NoopSequence})), seq("s", jobNode("a", "noop")),
+			sequences: []*spec.Sequence{
+				seq("main", ifNode("c", "mode", map[string]string{"on": "s", "off": spec.NoopSequence})), seq("s", jobNode("a", "noop")),
 			},
 			args: proto.Values{"mode": []any{"on"}},
 			want: `sequence main, node c (main.yaml:10): if: arg mode is "[\"on\"]", and there is no default; the choices are "off", "on"`,
 		},
 		{
 			name:      "an `if` arg that is not set",
-			sequences: []*Sequence{seq("main", ifNode("c", "mode", map[string]string{"default": NoopSequence}))},
+			sequences: []*spec.Sequence{seq("main", ifNode("c", "mode", map[string]string{"default": spec.NoopSequence}))},
 			want:      `sequence main, node c (main.yaml:10): if: arg mode is not set`,
 		},
 		{
 			name:      "a job that does not set what the node says",
-			sequences: []*Sequence{seq("main", jobNode("a", "noop", sets("list")))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "noop", sets("list")))},
 			want:      `sequence main, node a (main.yaml:10): sets: arg list was not set`,
 		},
 		{
 			name:      "noop sets nothing",
-			sequences: []*Sequence{seq("main", seqNode("s", NoopSequence, sets("list")))},
+			sequences: []*spec.Sequence{seq("main", seqNode("s", spec.NoopSequence, sets("list")))},
 			want:      `sequence main, node s (main.yaml:10): sets: arg list was not set`,
 		},
 		{
 			name:      "expansions that set different values",
-			sequences: []*Sequence{seq("main", jobNode("a", "upper", each("l:text"), sets("upper")))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "upper", each("l:text"), sets("upper")))},
 			args:      proto.Values{"l": []any{"a", "a", "b"}},
 			want: "sequence main, node a (main.yaml:10): sets: the expansions set arg upper to different values: " +
 				"the first \"A\", number 3 \"B\"; `collect: true` would make a list of them",
 		},
 		{
 			name:      "a sequence that does not exist",
-			sequences: []*Sequence{seq("main", seqNode("s", "nope"))},
+			sequences: []*spec.Sequence{seq("main", seqNode("s", "nope"))},
 			want:      `sequence main, node s (main.yaml:10): sequence nope does not exist`,
 		},
 		{
 			name:      "a required arg that is not given",
-			sequences: []*Sequence{seq("main", seqNode("s", "inner")), {Name: "inner", Args: SequenceArgs{Required: []*Arg{{Name: "host"}}}}},
+			sequences: []*spec.Sequence{seq("main", seqNode("s", "inner")), {Name: "inner", Args: spec.SequenceArgs{Required: []*spec.Arg{{Name: "host"}}}}},
 			want:      `sequence main, node s (main.yaml:10): sequence inner requires arg host, which is not given`,
 		},
 		{
 			name:      "sequences nested for ever",
-			sequences: []*Sequence{seq("main", seqNode("s", "main"))},
+			sequences: []*spec.Sequence{seq("main", seqNode("s", "main"))},
 			want:      `sequence main, node s (main.yaml:10): sequence main would be nested deeper than the limit of 50 sequences (limits.depth)`,
 		},
 	}
@@ -153,13 +154,13 @@ func TestTooManyJobsEndsBuildEarly(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name      string
-		sequences []*Sequence
+		sequences []*spec.Sequence
 		created   int // most jobs that may be created before the error
 	}{
-		{"one wide node", []*Sequence{seq("main", jobNode("a", "count", each("l:x")))}, 0},
-		{"wide in wide", []*Sequence{
+		{"one wide node", []*spec.Sequence{seq("main", jobNode("a", "count", each("l:x")))}, 0},
+		{"wide in wide", []*spec.Sequence{
 			seq("main", seqNode("s", "inner", each("l:x"), given("l"))), seq("inner", jobNode("a", "count", each("l:y")))}, 50},
-		{"a sequence", []*Sequence{seq("main", seqNode("s", "inner", each("l:x"))), seq("inner", jobNode("a", "count"))}, 50},
+		{"a sequence", []*spec.Sequence{seq("main", seqNode("s", "inner", each("l:x"))), seq("inner", jobNode("a", "count"))}, 50},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -189,7 +190,7 @@ func TestTooManyEmptyExpansionsEndBuild(t *testing.T) {
 	t.Parallel()
 	specs := newSpecs(
 		seq("main", seqNode("s", "inner", each("l:x"), given("l"))),
-		seq("inner", seqNode("t", NoopSequence, each("l:y"))))
+		seq("inner", seqNode("t", spec.NoopSequence, each("l:y"))))
 	specs.limits.Jobs = 100
 	_, err := specs.Build(t.Context(), "req", "main", proto.Values{"l": list("x", 32)}, nil)
 	want := "the request has more than 1000 expansions without any job, 10 times the limit of jobs (limits.jobs)"
@@ -271,10 +272,10 @@ func TestErrorsDoNotTellSecrets(t *testing.T) {
 		for name, value := range values {
 			t.Run(fmt.Sprintf("%q %s", secret, name), func(t *testing.T) {
 				t.Parallel()
-				for _, s := range []*Sequence{
+				for _, s := range []*spec.Sequence{
 					seq("main", jobNode("a", "upper", given("text=v"), literal("text", []any{1}))),
 					seq("main", jobNode("a", "quotes", given("v"))),
-					seq("main", ifNode("c", "v", map[string]string{"on": NoopSequence})),
+					seq("main", ifNode("c", "v", map[string]string{"on": spec.NoopSequence})),
 					seq("main", jobNode("a", "broken", each("l:x"))),
 					seq("main", jobNode("a", "noop", each("v:x"))),
 				} {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -14,14 +15,14 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name      string
-		sequences []*Sequence
+		sequences []*spec.Sequence
 		args      proto.Values
 		want      string
 	}{
 		{
 			// a --- b --- c
 			name: "linear",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("a", "noop"), jobNode("b", "noop", after("a")), jobNode("c", "noop", after("b")))},
 			want: lines("a-1 -> b-2", "b-2 -> c-3", "c-3"),
 		},
@@ -30,7 +31,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 			// a -       - d
 			//    `- c -'
 			name: "diamond",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("a", "noop"), jobNode("b", "noop", after("a")), jobNode("c", "noop", after("a")),
 				jobNode("d", "noop", after("b", "c")))},
 			want: lines("a-1 -> b-2 c-3", "b-2 -> d-4", "c-3 -> d-4", "d-4"),
@@ -39,7 +40,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 			// a    (nothing between them)
 			// b
 			name:      "unrelated jobs have no edges",
-			sequences: []*Sequence{seq("main", jobNode("a", "noop"), jobNode("b", "noop"))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "noop"), jobNode("b", "noop"))},
 			want:      lines("a-1", "b-2"),
 		},
 		{
@@ -47,7 +48,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 			// a --- b --- c
 			//    `- b -'
 			name: "fan-out and fan-in need no joints",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("a", "noop"),
 				jobNode("b", "noop", each("list:x"), after("a")),
 				jobNode("c", "noop", after("b")))},
@@ -59,7 +60,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 			// a - * - b
 			// a -' `- b
 			name: "wide behind wide goes by one joint",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("a", "noop", each("list:x")),
 				jobNode("b", "noop", each("list:x"), after("a")))},
 			args: proto.Values{"list": list("x", 3)},
@@ -70,7 +71,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 			//     X       2*2 edges are no more than 2+2
 			// a -'`- b
 			name: "two by two needs no joint",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("a", "noop", each("list:x")),
 				jobNode("b", "noop", each("list:x"), after("a")))},
 			args: proto.Values{"list": list("x", 2)},
@@ -81,7 +82,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 			// a - *
 			// a -' `- c
 			name: "several dependents of a wide node share a joint",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("a", "noop", each("list:x")),
 				jobNode("b", "noop", after("a")), jobNode("c", "noop", after("a")))},
 			args: proto.Values{"list": list("x", 3)},
@@ -92,7 +93,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 			// a --        - b      dependents wait for all sinks of the sequence
 			//     `- y --'
 			name: "nested sequence",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", jobNode("a", "noop"), seqNode("s", "inner", after("a")), jobNode("b", "noop", after("s"))),
 				seq("inner", jobNode("x", "noop"), jobNode("y", "noop")),
 			},
@@ -103,7 +104,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 			// a --             - b
 			//     `- x --- y -'
 			name: "expanded sequence",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", jobNode("a", "noop"), seqNode("s", "inner", each("list:x"), after("a")), jobNode("b", "noop", after("s"))),
 				seq("inner", jobNode("x", "noop"), jobNode("y", "noop", after("x"))),
 			},
@@ -113,7 +114,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 		{
 			// a --- b        s stands between them and is empty
 			name: "each over nothing lets dependents run",
-			sequences: []*Sequence{seq("main",
+			sequences: []*spec.Sequence{seq("main",
 				jobNode("a", "noop"), jobNode("s", "noop", each("list:x"), after("a")), jobNode("b", "noop", after("s")))},
 			args: proto.Values{"list": []any{}},
 			want: lines("a-1 -> b-2", "b-2"),
@@ -123,7 +124,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 			// a - *           five empty nodes between them change nothing
 			// a -' `- c
 			name: "empty nodes in a row",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main",
 					jobNode("a", "noop", each("list:x")),
 					jobNode("e1", "noop", each("none:x"), after("a")), jobNode("e2", "noop", each("none:x"), after("a")),
@@ -138,7 +139,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 		{
 			// a --- x --- b      of the two sinks of s, one is empty: no edge a - b
 			name: "an empty branch beside one that is not",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", jobNode("a", "noop"), seqNode("s", "inner", after("a"), given("none")), jobNode("b", "noop", after("s"))),
 				seq("inner", jobNode("w", "noop", each("none:n")), jobNode("x", "noop")),
 			},
@@ -148,9 +149,9 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 		{
 			// a --- y --- b
 			name: "conditional",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", jobNode("a", "noop"),
-					ifNode("c", "mode", map[string]string{"5": "yes", "default": NoopSequence}, after("a")),
+					ifNode("c", "mode", map[string]string{"5": "yes", "default": spec.NoopSequence}, after("a")),
 					jobNode("b", "noop", after("c"))),
 				seq("yes", jobNode("y", "noop")),
 			},
@@ -160,9 +161,9 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 		{
 			// a --- b
 			name: "conditional that chooses noop",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", jobNode("a", "noop"),
-					ifNode("c", "mode", map[string]string{"5": "yes", "default": NoopSequence}, after("a")),
+					ifNode("c", "mode", map[string]string{"5": "yes", "default": spec.NoopSequence}, after("a")),
 					jobNode("b", "noop", after("c"))),
 				seq("yes", jobNode("y", "noop")),
 			},
@@ -172,7 +173,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 		{
 			// nothing at all
 			name:      "a request without any job",
-			sequences: []*Sequence{seq("main", jobNode("a", "noop", each("list:x")))},
+			sequences: []*spec.Sequence{seq("main", jobNode("a", "noop", each("list:x")))},
 			args:      proto.Values{"list": []any{}},
 			want:      "",
 		},
@@ -345,7 +346,7 @@ func benchmarkBuild(b *testing.B, n int) {
 	specs := newSpecs(
 		seq("main", seqNode("s", "one", each("list:x"), parallel(50))),
 		seq("one", jobNode("a", "noop", given("x"))))
-	specs.Sequences["one"].Args.Required = []*Arg{{Name: "x"}}
+	specs.Sequences["one"].Args.Required = []*spec.Arg{{Name: "x"}}
 	args := proto.Values{"list": list("host", n)}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -363,7 +364,7 @@ func BenchmarkBuild100000(b *testing.B) { benchmarkBuild(b, 100_000) }
 
 // BenchmarkBuildLinear1000 is a chain of 1,000 jobs in a row.
 func BenchmarkBuildLinear1000(b *testing.B) {
-	var nodes []*Node
+	var nodes []*spec.Node
 	for i := range 1000 {
 		n := jobNode(fmt.Sprintf("n%03d", i), "noop")
 		if i > 0 {

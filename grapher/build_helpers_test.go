@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -54,18 +55,18 @@ func buildRegistry(extra map[string]createFunc) *job.Registry {
 
 // seq returns a sequence with its nodes in topological order, ties by name. It is
 // a request if it is named "main".
-func seq(name string, nodes ...*Node) *Sequence {
-	s := &Sequence{Name: name, Request: name == "main", Nodes: map[string]*Node{}}
+func seq(name string, nodes ...*spec.Node) *spec.Sequence {
+	s := &spec.Sequence{Name: name, Request: name == "main", Nodes: map[string]*spec.Node{}}
 	for _, n := range nodes {
-		n.Pos = Pos{File: name + ".yaml", Line: 10 + len(s.Nodes)}
+		n.Pos = spec.Pos{File: name + ".yaml", Line: 10 + len(s.Nodes)}
 		s.Nodes[n.Name] = n
 	}
 	done := map[string]bool{}
-	for len(s.order) < len(s.Nodes) {
+	for len(s.Order) < len(s.Nodes) {
 		for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
 			n := s.Nodes[name]
 			if !done[name] && !slices.ContainsFunc(n.Deps, func(d string) bool { return !done[d] }) {
-				s.order = append(s.order, n)
+				s.Order = append(s.Order, n)
 				done[name] = true
 				break
 			}
@@ -75,21 +76,21 @@ func seq(name string, nodes ...*Node) *Sequence {
 }
 
 // jobNode returns a node with one job of the type.
-func jobNode(name, jobType string, options ...func(*Node)) *Node {
-	return newNode(&Node{Name: name, Category: CategoryJob, Type: jobType}, options)
+func jobNode(name, jobType string, options ...func(*spec.Node)) *spec.Node {
+	return newNode(&spec.Node{Name: name, Category: spec.CategoryJob, Type: jobType}, options)
 }
 
 // seqNode returns a node that calls the sequence.
-func seqNode(name, sequence string, options ...func(*Node)) *Node {
-	return newNode(&Node{Name: name, Category: CategorySequence, Type: sequence}, options)
+func seqNode(name, sequence string, options ...func(*spec.Node)) *spec.Node {
+	return newNode(&spec.Node{Name: name, Category: spec.CategorySequence, Type: sequence}, options)
 }
 
 // ifNode returns a node that chooses a sequence by the arg.
-func ifNode(name, arg string, eq map[string]string, options ...func(*Node)) *Node {
-	return newNode(&Node{Name: name, Category: CategoryConditional, If: arg, Eq: eq}, options)
+func ifNode(name, arg string, eq map[string]string, options ...func(*spec.Node)) *spec.Node {
+	return newNode(&spec.Node{Name: name, Category: spec.CategoryConditional, If: arg, Eq: eq}, options)
 }
 
-func newNode(n *Node, options []func(*Node)) *Node {
+func newNode(n *spec.Node, options []func(*spec.Node)) *spec.Node {
 	n.Idempotent = true
 	for _, o := range options {
 		o(n)
@@ -97,60 +98,60 @@ func newNode(n *Node, options []func(*Node)) *Node {
 	return n
 }
 
-func after(names ...string) func(*Node) { return func(n *Node) { n.Deps = names } }
+func after(names ...string) func(*spec.Node) { return func(n *spec.Node) { n.Deps = names } }
 
 // given lists args: "name", or "expected=given".
-func given(args ...string) func(*Node) {
-	return func(n *Node) {
+func given(args ...string) func(*spec.Node) {
+	return func(n *spec.Node) {
 		for _, a := range args {
 			expected, from, ok := strings.Cut(a, "=")
 			if !ok {
 				from = expected
 			}
-			n.Args = append(n.Args, &NodeArg{Expected: expected, Given: from})
+			n.Args = append(n.Args, &spec.NodeArg{Expected: expected, Given: from})
 		}
 	}
 }
 
-func literal(name string, value any) func(*Node) {
-	return func(n *Node) {
-		n.Args = append(n.Args, &NodeArg{Expected: name, HasValue: true, Value: value})
+func literal(name string, value any) func(*spec.Node) {
+	return func(n *spec.Node) {
+		n.Args = append(n.Args, &spec.NodeArg{Expected: name, HasValue: true, Value: value})
 	}
 }
 
 // each expands the node over "list:element".
-func each(lists ...string) func(*Node) {
-	return func(n *Node) {
+func each(lists ...string) func(*spec.Node) {
+	return func(n *spec.Node) {
 		for _, l := range lists {
 			list, element, _ := strings.Cut(l, ":")
-			n.Each = append(n.Each, &Each{List: list, Element: element})
+			n.Each = append(n.Each, &spec.Each{List: list, Element: element})
 		}
 	}
 }
 
 // sets takes over "arg", or "arg>as".
-func sets(entries ...string) func(*Node) { return setting(false, entries) }
+func sets(entries ...string) func(*spec.Node) { return setting(false, entries) }
 
 // collects is sets with `collect: true`.
-func collects(entries ...string) func(*Node) { return setting(true, entries) }
+func collects(entries ...string) func(*spec.Node) { return setting(true, entries) }
 
-func setting(collect bool, entries []string) func(*Node) {
-	return func(n *Node) {
+func setting(collect bool, entries []string) func(*spec.Node) {
+	return func(n *spec.Node) {
 		for _, e := range entries {
 			arg, as, ok := strings.Cut(e, ">")
 			if !ok {
 				as = arg
 			}
-			n.Sets = append(n.Sets, &NodeSet{Arg: arg, As: as, Collect: collect})
+			n.Sets = append(n.Sets, &spec.NodeSet{Arg: arg, As: as, Collect: collect})
 		}
 	}
 }
 
-func parallel(most uint) func(*Node) { return func(n *Node) { n.Parallel = most } }
+func parallel(most uint) func(*spec.Node) { return func(n *spec.Node) { n.Parallel = most } }
 
 // newSpecs returns specs of the sequences, with the job types of buildRegistry.
-func newSpecs(sequences ...*Sequence) *Specs {
-	s := &Specs{Sequences: map[string]*Sequence{}, registry: buildRegistry(nil), limits: DefaultLimits}
+func newSpecs(sequences ...*spec.Sequence) *Specs {
+	s := &Specs{Sequences: map[string]*spec.Sequence{}, registry: buildRegistry(nil), limits: DefaultLimits}
 	for _, q := range sequences {
 		s.Sequences[q.Name] = q
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -26,7 +27,7 @@ func (b *builder) node(ctx context.Context, s *visit, n *planNode, in []int32) (
 	if err != nil {
 		return nil, err
 	}
-	if n.Category == CategoryJob && b.jobs+count > b.specs.limits.Jobs {
+	if n.Category == spec.CategoryJob && b.jobs+count > b.specs.limits.Jobs {
 		return nil, b.tooManyJobs(s, n.Node)
 	}
 	undo := b.checkpoint()
@@ -85,7 +86,7 @@ func (m checkpoint) restore(b *builder) {
 }
 
 // countEmpty counts expansions that made nothing, so that they have an end.
-func (b *builder) countEmpty(s *visit, n *Node, ids []int32, count int) error {
+func (b *builder) countEmpty(s *visit, n *spec.Node, ids []int32, count int) error {
 	if ids != nil || count == 1 {
 		return nil
 	}
@@ -102,15 +103,15 @@ func (b *builder) expand(ctx context.Context, s *visit, e *expansion) ([]int32, 
 		return nil, cutShort(ctx)
 	}
 	switch e.Category {
-	case CategoryJob:
+	case spec.CategoryJob:
 		return b.job(ctx, s, e)
-	case CategoryConditional:
+	case spec.CategoryConditional:
 		name, err := b.choose(s, e)
 		if err != nil {
 			return nil, err
 		}
 		return b.call(ctx, s, e, name)
-	case CategorySequence:
+	case spec.CategorySequence:
 	}
 	return b.call(ctx, s, e, e.Type)
 }
@@ -170,7 +171,7 @@ func (b *builder) createError(ctx context.Context, s *visit, e *expansion, err e
 // choose returns the name of the sequence that a conditional stands for.
 func (b *builder) choose(s *visit, e *expansion) (string, error) {
 	value, ok := s.args[e.If]
-	if !ok || slices.ContainsFunc(e.Each, func(x *Each) bool { return x.Element == e.If }) {
+	if !ok || slices.ContainsFunc(e.Each, func(x *spec.Each) bool { return x.Element == e.If }) {
 		value, ok = e.args[e.If]
 	}
 	if !ok {
@@ -192,7 +193,7 @@ func (b *builder) choose(s *visit, e *expansion) (string, error) {
 // call builds a sequence that a node stands for.
 func (b *builder) call(ctx context.Context, s *visit, e *expansion, name string) ([]int32, error) {
 	n := e.Node
-	if name == NoopSequence {
+	if name == spec.NoopSequence {
 		return nil, nil
 	}
 	p := b.plan(name)

@@ -9,13 +9,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/proto"
 )
 
 // drawnSpecs is a random request: sequences that call later ones only, over
 // lists of random lengths.
 type drawnSpecs struct {
-	sequences []*Sequence
+	sequences []*spec.Sequence
 	args      proto.Values
 }
 
@@ -32,7 +33,7 @@ func drawSpecs(t *rapid.T) drawnSpecs {
 		if i == 0 {
 			name = "main"
 		}
-		var nodes []*Node
+		var nodes []*spec.Node
 		for k := range rapid.IntRange(1, 5).Draw(t, "nodes") {
 			nodes = append(nodes, drawNode(t, k, i+1, count))
 		}
@@ -42,26 +43,26 @@ func drawSpecs(t *rapid.T) drawnSpecs {
 }
 
 // drawNode draws node k of a sequence that may call sequences first to last-1.
-func drawNode(t *rapid.T, k, first, last int) *Node {
+func drawNode(t *rapid.T, k, first, last int) *spec.Node {
 	name := fmt.Sprintf("n%d", k)
 	callee := func() string {
 		if first == last {
-			return NoopSequence
+			return spec.NoopSequence
 		}
 		return fmt.Sprintf("s%d", rapid.IntRange(first, last-1).Draw(t, "callee"))
 	}
-	var n *Node
+	var n *spec.Node
 	switch rapid.IntRange(0, 5).Draw(t, "category") {
 	case 0, 1:
 		n = seqNode(name, callee(), given(drawnArgs...))
 	case 2:
-		eq := map[string]string{"a": callee(), "7": NoopSequence, "default": callee()}
+		eq := map[string]string{"a": callee(), "7": spec.NoopSequence, "default": callee()}
 		n = ifNode(name, "mode", eq, given(drawnArgs...))
 	default:
 		n = jobNode(name, "noop")
 	}
 	if l := rapid.IntRange(0, 5).Draw(t, "each"); l < 3 {
-		n.Each = []*Each{{List: fmt.Sprintf("l%d", l), Element: "x"}}
+		n.Each = []*spec.Each{{List: fmt.Sprintf("l%d", l), Element: "x"}}
 		n.Parallel = uint(rapid.IntRange(0, 3).Draw(t, "parallel"))
 	}
 	n.Retry = uint(rapid.IntRange(0, 1).Draw(t, "retry"))
@@ -76,7 +77,7 @@ func drawNode(t *rapid.T, k, first, last int) *Node {
 // expected is what a chain must be, worked out the slow and plain way: for each
 // job, in the order in which they are made, what must come before it.
 type expected struct {
-	specs   map[string]*Sequence
+	specs   map[string]*spec.Sequence
 	args    proto.Values
 	jobs    []string       // name of the node
 	inside  []int          // which run of a sequence each job is directly in
@@ -87,14 +88,14 @@ type expected struct {
 
 // sequence adds a run of the sequence and returns its jobs.
 func (x *expected) sequence(name string) []int {
-	if name == NoopSequence {
+	if name == spec.NoopSequence {
 		return nil
 	}
 	run := len(x.runs)
 	x.runs = append(x.runs, name)
 	var all []int
 	jobsOf := map[string][]int{}
-	for _, n := range x.specs[name].order {
+	for _, n := range x.specs[name].Order {
 		jobs := x.node(n, run)
 		jobsOf[n.Name] = jobs
 		for earlier := range x.ancestors(name, n) {
@@ -110,7 +111,7 @@ func (x *expected) sequence(name string) []int {
 }
 
 // ancestors returns the nodes that n depends on, directly or not.
-func (x *expected) ancestors(sequence string, n *Node) map[string]bool {
+func (x *expected) ancestors(sequence string, n *spec.Node) map[string]bool {
 	found := map[string]bool{}
 	for _, dep := range n.Deps {
 		found[dep] = true
@@ -119,7 +120,7 @@ func (x *expected) ancestors(sequence string, n *Node) map[string]bool {
 	return found
 }
 
-func (x *expected) node(n *Node, run int) []int {
+func (x *expected) node(n *spec.Node, run int) []int {
 	count := 1
 	if len(n.Each) > 0 {
 		count = len(x.args[n.Each[0].List].([]any))
@@ -128,14 +129,14 @@ func (x *expected) node(n *Node, run int) []int {
 	for range count {
 		x.members += max(1, len(n.Deps))
 		switch n.Category {
-		case CategoryJob:
+		case spec.CategoryJob:
 			jobs = append(jobs, len(x.jobs))
 			x.jobs = append(x.jobs, n.Name)
 			x.inside = append(x.inside, run)
 			x.before = append(x.before, map[int]bool{})
-		case CategorySequence:
+		case spec.CategorySequence:
 			jobs = append(jobs, x.sequence(n.Type)...)
-		case CategoryConditional:
+		case spec.CategoryConditional:
 			name, ok := n.Eq[proto.Text(x.args["mode"])]
 			if !ok {
 				name = n.Eq["default"]

@@ -6,12 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/proto"
 )
 
 func TestJobsTakeOverTheOptionsOfTheirNode(t *testing.T) {
 	t.Parallel()
-	n := jobNode("a", "noop", func(n *Node) {
+	n := jobNode("a", "noop", func(n *spec.Node) {
 		n.Retry, n.RetryWait, n.RetryBackoff = 3, proto.Duration(time.Second), 2
 		n.RetryWaitMax, n.Timeout, n.Idempotent = proto.Duration(time.Minute), proto.Duration(time.Hour), false
 	})
@@ -30,7 +31,7 @@ func TestJobsTakeOverTheOptionsOfTheirNode(t *testing.T) {
 // The picture of each case has its sequences in brackets.
 func TestSequencesOfAChain(t *testing.T) {
 	t.Parallel()
-	retry := func(n *Node) {
+	retry := func(n *spec.Node) {
 		n.Retry, n.RetryWait, n.RetryBackoff = 2, proto.Duration(time.Second), 3
 		n.RetryWaitMax, n.Timeout = proto.Duration(time.Minute), proto.Duration(time.Hour)
 	}
@@ -42,7 +43,7 @@ func TestSequencesOfAChain(t *testing.T) {
 	}
 	tests := []struct {
 		name      string
-		sequences []*Sequence
+		sequences []*spec.Sequence
 		args      proto.Values
 		want      map[string]*proto.Sequence
 		jobs      map[string]string // sequence of each job
@@ -50,7 +51,7 @@ func TestSequencesOfAChain(t *testing.T) {
 		{
 			// [a --- [x --- y] --- b]
 			name: "nested, with a retry",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", jobNode("a", "noop"), seqNode("s", "inner", after("a"), retry), jobNode("b", "noop", after("s"))),
 				seq("inner", jobNode("x", "noop"), jobNode("y", "noop", after("x"))),
 			},
@@ -60,7 +61,7 @@ func TestSequencesOfAChain(t *testing.T) {
 		{
 			// [[x] --- a]       the first job of main comes behind that of inner
 			name: "a sequence is named by its own first job",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", ifNode("c", "mode", map[string]string{"on": "inner"}, retry), jobNode("a", "noop", after("c"))),
 				seq("inner", jobNode("x", "noop")),
 			},
@@ -71,7 +72,7 @@ func TestSequencesOfAChain(t *testing.T) {
 		{
 			// [[[x]] [[x]]]
 			name: "sequences of sequences alone have names of their own",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", seqNode("s", "middle", each("l:e"), retry)),
 				seq("middle", seqNode("t", "inner")),
 				seq("inner", jobNode("x", "noop")),
@@ -89,7 +90,7 @@ func TestSequencesOfAChain(t *testing.T) {
 			// [[x] - * - [x]]      the joint of main is its only own job
 			// [[x] -' `- [x]]
 			name: "a sequence without jobs goes by its joint",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", seqNode("s", "inner", each("l:e")), seqNode("t", "inner", each("l:e"), after("s"))),
 				seq("inner", jobNode("x", "noop")),
 			},
@@ -106,7 +107,7 @@ func TestSequencesOfAChain(t *testing.T) {
 			//                  *
 			//                  '`- c]     the joint is of main, not of the retried sequence
 			name: "what gathers the ends of a sequence is not part of it",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", jobNode("a", "noop"), seqNode("s", "inner", after("a"), given("l"), retry),
 					jobNode("b", "noop", after("s")), jobNode("c", "noop", after("s"))),
 				seq("inner", jobNode("x", "noop", each("l:e"))),
@@ -118,9 +119,9 @@ func TestSequencesOfAChain(t *testing.T) {
 		{
 			// [a --- b]
 			name: "sequences without jobs are left out",
-			sequences: []*Sequence{
+			sequences: []*spec.Sequence{
 				seq("main", jobNode("a", "noop"), seqNode("s", "empty", after("a"), given("l"), retry),
-					seqNode("t", NoopSequence, after("a"), retry), jobNode("b", "noop", after("s", "t"))),
+					seqNode("t", spec.NoopSequence, after("a"), retry), jobNode("b", "noop", after("s", "t"))),
 				seq("empty", jobNode("x", "noop", each("l:e"))),
 			},
 			args: proto.Values{"l": []any{}},
@@ -168,7 +169,7 @@ func TestParallelGroups(t *testing.T) {
 	inner := seq("inner", jobNode("x", "noop"), jobNode("y", "noop", after("x")))
 	tests := []struct {
 		name   string
-		node   *Node
+		node   *spec.Node
 		limits map[string]uint
 		groups map[string]string // of jobs and sequences that are in one
 	}{
@@ -177,7 +178,7 @@ func TestParallelGroups(t *testing.T) {
 		{"sequences, not their jobs", seqNode("s", "inner", each("l:e"), parallel(1)), map[string]uint{"s-1": 1},
 			map[string]string{"x-2": "s-1", "x-4": "s-1", "x-6": "s-1"}},
 		{"room for all is no limit", jobNode("a", "noop", each("l:e"), parallel(3)), map[string]uint{}, map[string]string{}},
-		{"nothing in it is no group", seqNode("s", NoopSequence, each("l:e"), parallel(2)), map[string]uint{}, map[string]string{}},
+		{"nothing in it is no group", seqNode("s", spec.NoopSequence, each("l:e"), parallel(2)), map[string]uint{}, map[string]string{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

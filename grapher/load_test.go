@@ -11,23 +11,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/treadle-run/treadle/grapher/internal/spectest"
+	"github.com/treadle-run/treadle/grapher/problem"
 )
 
 func mustParse(t *testing.T, text string) *Specs {
 	t.Helper()
 	specs, problems := Parse(map[string][]byte{"a.yaml": []byte(text)}, Options{})
-	if specs == nil {
-		t.Fatalf("the specs have problems:\n%s", showProblems(problems))
-	}
+	spectest.NoErrors(t, problems)
 	return specs
-}
-
-func showProblems(problems Problems) string {
-	var b strings.Builder
-	for _, p := range problems {
-		b.WriteString(p.String() + "\n")
-	}
-	return b.String()
 }
 
 // write makes files under a new directory.
@@ -47,16 +40,16 @@ func write(t *testing.T, files map[string]string) string {
 }
 
 func request(name string) string {
-	return "sequences: {" + name + ": {request: true, " + oneNode + "}}\n"
+	return "sequences: {" + name + ": {request: true, " + spectest.OneNode + "}}\n"
 }
 
 func loadNames(t *testing.T, dir string) []string {
 	t.Helper()
 	specs, problems, err := Load(dir, Options{})
 	if err != nil || len(problems) > 0 {
-		t.Fatalf("Load: %v\n%s", err, showProblems(problems))
+		t.Fatalf("Load: %v\n%s", err, spectest.Show(problems))
 	}
-	return specs.requestTypes()
+	return specs.Sequences.RequestTypes()
 }
 
 func TestLoadReadsEverySpecFile(t *testing.T) {
@@ -85,7 +78,7 @@ func TestLoadNamesFilesRelativeToTheDirectory(t *testing.T) {
 	}
 	want := "team/a.yaml:2: error: unknown field `sequence`, did you mean `sequences`? (unknown-field)\n" +
 		"z.yaml:1: error: unknown field `sequence`, did you mean `sequences`? (unknown-field)\n"
-	if diff := cmp.Diff(want, showProblems(problems)); diff != "" {
+	if diff := cmp.Diff(want, spectest.Show(problems)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -135,7 +128,7 @@ c.yaml:1: error: cannot be read: too many levels of symbolic links (unreadable)
 d.yaml:1: error: cannot be read: it is no regular file (unreadable)
 e.yml:1: error: cannot be read: it is no regular file (unreadable)
 z.yaml:1: error: unknown field ` + "`sequence`, did you mean `sequences`? (unknown-field)\n"
-	if diff := cmp.Diff(want, showProblems(problems)); diff != "" {
+	if diff := cmp.Diff(want, spectest.Show(problems)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -154,7 +147,7 @@ func TestLoadReportsFilesWithoutPermission(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "sub"), 0o755) })
 	_, problems, err := Load(dir, Options{})
 	want := "a.yaml:1: error: cannot be read: permission denied (unreadable)\nsub:1: error: cannot be read: permission denied (unreadable)\n"
-	if diff := cmp.Diff(want, showProblems(problems)); diff != "" || err != nil {
+	if diff := cmp.Diff(want, spectest.Show(problems)); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }
@@ -204,7 +197,7 @@ func TestProblemsAreBounded(t *testing.T) {
 		fmt.Fprintf(&b, "      n%d: {category: job, type: noop, deps: [gone%d], args: [{expected: a%d}]}\n", i, i, i)
 	}
 	specs, problems := Parse(map[string][]byte{"a.yaml": []byte(b.String())}, Options{})
-	if specs != nil || len(problems) != maxProblems {
+	if specs != nil || len(problems) != problem.Limit {
 		t.Errorf("Parse found %d problems", len(problems))
 	}
 }
@@ -223,7 +216,7 @@ sequences:
       d: {category: job, type: noop}
 `)
 	var got []string
-	for _, n := range specs.Sequences["s"].order {
+	for _, n := range specs.Sequences["s"].Order {
 		got = append(got, n.Name)
 	}
 	if want := "c b a d"; strings.Join(got, " ") != want {
@@ -233,7 +226,7 @@ sequences:
 
 func TestWarn(t *testing.T) {
 	t.Parallel()
-	text := map[string][]byte{"a.yaml": []byte(sequence(
+	text := map[string][]byte{"a.yaml": []byte(spectest.Sequence(
 		"owner: me",
 		"nodes:",
 		"  a: {category: job, type: noop, sets: [{arg: y}]}",
@@ -242,7 +235,7 @@ func TestWarn(t *testing.T) {
 	severities := func(o Options) (specs *Specs, errors, warnings []string) {
 		specs, problems := Parse(text, o)
 		for _, p := range problems {
-			if p.Severity == SeverityError {
+			if p.Severity == problem.Error {
 				errors = append(errors, p.Check)
 			} else {
 				warnings = append(warnings, p.Check)
@@ -268,18 +261,18 @@ func TestWarn(t *testing.T) {
 func TestProblemsComeSortedAndAllAtOnce(t *testing.T) {
 	t.Parallel()
 	_, problems := Parse(map[string][]byte{
-		"b.yaml": []byte(sequence("nodes:", "  a: {category: job, type: noop, retry: x, deps: [gone], args: [{expected: zz}]}", "  b:")),
+		"b.yaml": []byte(spectest.Sequence("nodes:", "  a: {category: job, type: noop, retry: x, deps: [gone], args: [{expected: zz}]}", "  b:")),
 		"a.yaml": []byte("sequences:\n  t: {request: maybe, nodes: {a: {category: sequence, type: S}}}\n"),
 		"c.yaml": []byte("a: b: c\n"),
 	}, Options{})
 	var got []string
 	for _, p := range problems {
-		if p.Severity == SeverityError {
+		if p.Severity == problem.Error {
 			got = append(got, p.File+" "+p.Check)
 		}
 	}
 	want := []string{"a.yaml unknown-sequence", "a.yaml wrong-type", "b.yaml arg-not-set", "b.yaml unknown-dep", "b.yaml wrong-type", "b.yaml wrong-type", "c.yaml yaml"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s\n%s", diff, showProblems(problems))
+		t.Errorf("%s\n%s", diff, spectest.Show(problems))
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/treadle-run/treadle/config"
 	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/grapher/problem"
 	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/internal/httpjson"
 	"github.com/treadle-run/treadle/internal/httpserve"
@@ -197,7 +198,7 @@ func loadSpecs(cfg Config, deps Deps) (*grapher.Specs, error) {
 	}
 	var errs []string
 	for _, p := range problems {
-		if p.Severity == grapher.SeverityError {
+		if p.Severity == problem.Error {
 			errs = append(errs, p.String())
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/grapher/check"
 	"github.com/treadle-run/treadle/internal/database"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/request"
@@ -52,7 +53,7 @@ func checkApp(specs *grapher.Specs, cfg Config) func(proto.App, map[string]proto
 }
 
 // badApp says what is wrong with an app that came over the API; nil if nothing is.
-func badApp(problems []grapher.AppProblem) error {
+func badApp(problems []check.AppProblem) error {
 	if len(problems) == 0 {
 		return nil
 	}

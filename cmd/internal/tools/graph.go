@@ -14,6 +14,7 @@ import (
 	"github.com/treadle-run/treadle/cmd/internal/term"
 	"github.com/treadle-run/treadle/cmd/internal/verb"
 	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/grapher/problem"
 	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -52,9 +53,9 @@ a request is created. Jobs of the same level may run in parallel.`,
 }
 
 // sayProblems prints the errors among the problems to stderr.
-func sayProblems(out *term.Out, problems grapher.Problems) {
+func sayProblems(out *term.Out, problems problem.List) {
 	for _, x := range problems {
-		if x.Severity == grapher.SeverityError {
+		if x.Severity == problem.Error {
 			out.Say("%s", term.Clean(x.String()))
 		}
 	}

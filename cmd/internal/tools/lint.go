@@ -8,6 +8,7 @@ import (
 	"github.com/treadle-run/treadle/cmd/internal/term"
 	"github.com/treadle-run/treadle/cmd/internal/verb"
 	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/grapher/problem"
 )
 
 // LintVerb checks specs.
@@ -38,10 +39,10 @@ code is 1 if there are errors; warnings do not count.`,
 	return verb.OutputFlag(c, out)
 }
 
-func lint(out *term.Out, specs *grapher.Specs, problems grapher.Problems) error {
+func lint(out *term.Out, specs *grapher.Specs, problems problem.List) error {
 	if out.JSON() {
 		if problems == nil {
-			problems = grapher.Problems{}
+			problems = problem.List{}
 		}
 		if err := out.PrintJSON(problems); err != nil {
 			return err
@@ -60,7 +61,7 @@ func lint(out *term.Out, specs *grapher.Specs, problems grapher.Problems) error 
 	return nil
 }
 
-func printProblems(out *term.Out, problems grapher.Problems) error {
+func printProblems(out *term.Out, problems problem.List) error {
 	for _, x := range problems {
 		if err := out.Printf("%s\n", term.Clean(x.String())); err != nil {
 			return err
@@ -69,10 +70,10 @@ func printProblems(out *term.Out, problems grapher.Problems) error {
 	return nil
 }
 
-func lintSummary(specs *grapher.Specs, problems grapher.Problems) string {
+func lintSummary(specs *grapher.Specs, problems problem.List) string {
 	var errs int
 	for _, x := range problems {
-		if x.Severity == grapher.SeverityError {
+		if x.Severity == problem.Error {
 			errs++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/treadle-run/treadle/cmd/internal/term"
 	"github.com/treadle-run/treadle/cmd/internal/verb"
 	"github.com/treadle-run/treadle/grapher"
+	"github.com/treadle-run/treadle/grapher/problem"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/app"
@@ -32,7 +33,7 @@ func (f *specsFlags) register(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.warn, "warn", nil, "report this `check` as a warning: unknown-field or parallel-sets; may be repeated")
 }
 
-func (s Specs) load(f specsFlags) (*grapher.Specs, grapher.Problems, error) {
+func (s Specs) load(f specsFlags) (*grapher.Specs, problem.List, error) {
 	cfg := app.Default()
 	if err := verb.LoadConfig(s.Env, f.config, &cfg, nil); err != nil {
 		return nil, nil, err

@@ -1,0 +1,141 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/treadle-run/treadle/grapher/problem"
+	"github.com/treadle-run/treadle/grapher/spec"
+	"github.com/treadle-run/treadle/job"
+)
+
+// The most bytes that names may have. They are columns of the database.
+const (
+	maxSequenceName = 75
+	maxNodeName     = 100
+	maxArgName      = 100
+)
+
+func checkDuplicateSequence(p *pass) {
+	for _, s := range p.duplicates {
+		p := p.on(s, nil)
+		if s.Name == spec.NoopSequence {
+			p.problem(s.Line, "%s is the name of a built-in sequence: take another", problem.Quote(s.Name))
+			continue
+		}
+		first := p.Sequences[s.Name]
+		p.problem(s.Line, "the sequence is defined here and at %s:%d", first.File, first.Line)
+	}
+}
+
+func checkNames(p *pass, s *spec.Sequence) {
+	p.name(s.Line, "a sequence", s.Name, maxSequenceName, "/")
+	for _, list := range s.Args.Lists() {
+		for _, a := range list {
+			p.name(a.Fields.Line("name", a.Line), "an arg", a.Name, maxArgName, "/")
+		}
+	}
+	for _, n := range p.nodes[s.Name] {
+		p := p.on(s, n)
+		p.name(n.Line, "a node", n.Name, maxNodeName, "/")
+		if n.Category == spec.CategoryJob && n.Type != "" {
+			p.name(n.Fields.Line("type", n.Line), "a job type", n.Type, job.MaxTypeLength, "")
+		}
+		for _, a := range n.Args {
+			if a.Expected != "" {
+				p.name(a.Fields.Line("expected", a.Line), "an arg", a.Expected, maxArgName, "/")
+			}
+		}
+		for _, e := range n.Each {
+			p.name(e.Line, "an arg", e.Element, maxArgName, "/")
+		}
+		for _, set := range n.Sets {
+			if set.As != "" {
+				p.name(set.Fields.Line("as", set.Line), "an arg", set.As, maxArgName, "/")
+			}
+		}
+	}
+}
+
+// name checks the name of a thing.
+func (p *pass) name(line int, what, name string, most int, forbidden string) {
+	switch {
+	case name == "":
+		p.problem(line, "the name of %s is empty", what)
+	case len(name) > most:
+		p.problem(line, "the name of %s may have %d bytes, %s has %d", what, most, problem.Quote(name), len(name))
+	case strings.ContainsFunc(name, unicode.IsControl):
+		p.problem(line, "the name of %s has control characters: %s", what, problem.Quote(name))
+	case forbidden != "" && strings.ContainsAny(name, forbidden):
+		p.problem(line, "the name of %s must not have a slash: %s", what, problem.Quote(name))
+	}
+}
+
+func checkNoNodes(p *pass, s *spec.Sequence) {
+	line := s.Fields.Line("nodes", s.Line)
+	switch {
+	case len(s.Nodes) > 0 || p.failedAt(s, line):
+	case s.Fields.Has("nodes"):
+		p.problem(line, "`nodes` is empty: a sequence needs at least one")
+	default:
+		p.problem(line, "the sequence has no `nodes`")
+	}
+}
+
+func checkTimeout(p *pass, s *spec.Sequence) {
+	if s.Fields.Has("timeout") && !s.Request {
+		p.problem(s.Fields.Line("timeout", s.Line), "`timeout` bounds a whole request, and the sequence is none: put it on the node that calls it, or set `request: true`")
+	}
+}
+
+// aclOps are what an `acl` entry can allow.
+var aclOps = []string{"start", "stop"}
+
+func checkACLRole(p *pass, s *spec.Sequence) {
+	for _, a := range s.ACL {
+		if a.Role == "" {
+			p.problem(a.Fields.Line("role", a.Line), "the `acl` entry has no `role`")
+		}
+	}
+}
+
+func checkACLDuplicate(p *pass, s *spec.Sequence) {
+	first := map[string]int{}
+	for _, a := range s.ACL {
+		line := a.Fields.Line("role", a.Line)
+		if before, ok := first[a.Role]; ok && a.Role != "" {
+			p.problem(line, "role %s stands here and on line %d: put its ops together", problem.Quote(a.Role), before)
+			continue
+		}
+		first[a.Role] = line
+	}
+}
+
+func checkACLAdminOps(p *pass, s *spec.Sequence) {
+	for _, a := range s.ACL {
+		if a.Admin && len(a.Ops) > 0 {
+			p.problem(a.Fields.Line("ops", a.Line), "role %s has `admin`, which is all ops: leave `ops` out", problem.Quote(a.Role))
+		}
+	}
+}
+
+func checkACLOp(p *pass, s *spec.Sequence) {
+	for _, a := range s.ACL {
+		for _, op := range a.Ops {
+			if !slices.Contains(aclOps, op) {
+				meant := p.suggest.Meant(op, aclOps)
+				if meant == "" {
+					meant = ": the ops are " + problem.QuoteAll(aclOps)
+				}
+				p.problem(a.Fields.Line("ops", a.Line), "unknown op %s%s", problem.Quote(op), meant)
+			}
+		}
+	}
+}
+
+func checkUnusedSequence(p *pass, s *spec.Sequence) {
+	if !s.Request && len(p.called[s.Name]) == 0 {
+		p.problem(s.Line, "no node calls the sequence, and without `request: true` no user can ask for it")
+	}
+}
