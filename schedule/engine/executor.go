@@ -154,6 +154,8 @@ func (x *Executor) claim(ctx context.Context, app *plan.App, in proto.Instance) 
 	}
 	// What the calendar makes goes before what was asked for.
 	c.Yields = c.Slot && !in.Recurring && app.MakesNext()
+	// What depends on other apps becomes due in any order, and often at once.
+	c.InOrder = c.Slot && !in.Recurring && app.Overlap() == plan.OverlapQueue
 	if fresh && in.Recurring && app.MakesNext() && app.Overlap() == plan.OverlapAllow {
 		next, _ := app.NextInstance(&in, false, x.clock.now(), nil)
 		c.Next = newInstance(next)

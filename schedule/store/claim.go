@@ -100,6 +100,11 @@ func (s *Store) takeSlot(ctx context.Context, t *database.Tx, c Claim) error {
 			return err
 		}
 	}
+	if c.InOrder {
+		if err := s.earlierFirst(ctx, t, c); err != nil {
+			return err
+		}
+	}
 	q := s.db.Query("UPDATE schedule_apps SET ")
 	sep := ""
 	if c.Slot {
@@ -175,6 +180,20 @@ func (s *Store) goesFirst(ctx context.Context, t *database.Tx, c Claim) error {
 	err := s.db.Query(`SELECT number FROM schedule_instances
 		WHERE next_of = ? AND number <> ? AND due_at <= {now} AND (held = 1 OR fetch_at <= {now})`,
 		c.Spec.App, c.Spec.Number).Row(ctx, t, &number)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	return s.slotTaken(ctx, t, c.Spec.App, number)
+}
+
+// earlierFirst is an error if an instance of an earlier period of the app is due.
+func (s *Store) earlierFirst(ctx context.Context, t *database.Tx, c Claim) error {
+	var number uint64
+	err := s.db.Query(`SELECT number FROM schedule_instances{index schedule_instances_period}
+		WHERE app = ? AND period_start < (SELECT period_start FROM schedule_instances WHERE app = ? AND number = ?)
+			AND state = ? AND due_at <= {now} AND (held = 1 OR fetch_at <= {now})
+		ORDER BY period_start LIMIT 1`,
+		c.Spec.App, c.Spec.App, c.Spec.Number, proto.InstanceQueued).Row(ctx, t, &number)
 	if err != nil {
 		return ignoreNotFound(err)
 	}

@@ -151,6 +151,8 @@ type Claim struct {
 	Slot bool
 	// Yields says that a recurring instance of the app goes first if it is due.
 	Yields bool
+	// InOrder says that an instance of an earlier period goes first if it is due.
+	InOrder bool
 	// TimeoutAfter bounds the instance from its start; 0 does not.
 	TimeoutAfter time.Duration
 	// Generation is the one that the app must have; 0 is any.
