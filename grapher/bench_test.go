@@ -67,7 +67,7 @@ func writeSequence(b *strings.Builder, i, total, jobs int) {
 			fmt.Fprintf(b, "        each: [list-%d:x]\n        deps: [step-%d]\n", n-1, n-1)
 		}
 	}
-	callee := i + 1 // no circle: each calls a later one, the last a built-in one
+	callee := i + 1 // no cycle: each calls a later one, the last a built-in one
 	name, args := fmt.Sprintf("sequence-%d", callee), "[{expected: reason}]"
 	if callee >= total {
 		name = spec.NoopSequence

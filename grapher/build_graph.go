@@ -10,7 +10,7 @@ import (
 const jointType = "joint"
 
 // chainGraph is the graph of a chain while it is built. Every vertex is added behind
-// those that it comes after, so it cannot have a circle.
+// those that it comes after, so it cannot have a cycle.
 //
 // Wherever a list of vertices is needed more than once, gather puts a joint in
 // between, so that the graph stays linear in the size of what was asked for.

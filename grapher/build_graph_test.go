@@ -191,7 +191,7 @@ func TestBuildMakesTheGraphOfTheSpec(t *testing.T) {
 }
 
 // checkChain fails the test if the chain is not one: an id that is not what ids
-// may be, an unknown id, a circle, a joint that saves nothing.
+// may be, an unknown id, a cycle, a joint that saves nothing.
 func checkChain(t fataler, jc *proto.JobChain) {
 	t.Helper()
 	prev := map[string]int{}
@@ -237,7 +237,7 @@ func checkChain(t fataler, jc *proto.JobChain) {
 		}
 	}
 	if reached != len(jc.Jobs) {
-		t.Fatalf("%d of %d jobs can be reached: there is a circle", reached, len(jc.Jobs))
+		t.Fatalf("%d of %d jobs can be reached: there is a cycle", reached, len(jc.Jobs))
 	}
 	checkSequences(t, jc)
 }

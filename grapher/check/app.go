@@ -37,7 +37,7 @@ var autoTypes = map[string]string{"conf": "object", "instance": "string", "perio
 func App(sequences spec.Sequences, a proto.App, others map[string]proto.App) []AppProblem {
 	c := appCheck{sequences: sequences, app: a, others: others, suggest: problem.NewSuggester()}
 	c.run()
-	c.circle()
+	c.cycle()
 	c.dependents()
 	return c.problems
 }

@@ -22,7 +22,7 @@ func (c *appCheck) depends() {
 			continue
 		}
 		if up == c.app.Name {
-			continue // a circle
+			continue // a cycle
 		}
 		upstream, ok := c.others[up]
 		if !ok {
@@ -169,8 +169,8 @@ func cadenceOfPeriod(period string) (cadence, error) {
 	return cadence{words: period, least: cal.Shortest(), named: named, grid: !named}, nil
 }
 
-// circle reports that the app depends on itself, by way of others.
-func (c *appCheck) circle() {
+// cycle reports that the app depends on itself, by way of others.
+func (c *appCheck) cycle() {
 	if len(c.app.Depends) == 0 {
 		return
 	}
@@ -199,13 +199,13 @@ func (c *appCheck) circle() {
 		}
 		names = append(names, name)
 		slices.Reverse(names)
-		c.circleProblem(names)
+		c.cycleProblem(names)
 		return
 	}
 }
 
-// circleProblem reports a circle that begins at the app.
-func (c *appCheck) circleProblem(names []string) {
+// cycleProblem reports a cycle that begins at the app.
+func (c *appCheck) cycleProblem(names []string) {
 	up := names[1%len(names)]
-	c.keyProblem("depends", up, "app-circle", "apps depend on each other in a circle: %s", showCircle(names))
+	c.keyProblem("depends", up, "app-cycle", "apps depend on each other in a cycle: %s", showCycle(names))
 }

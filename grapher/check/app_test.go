@@ -123,8 +123,8 @@ var badApps = []badSpec{
 
 	{check: "app-depends", app: "x", message: "unknown app `down`", spec: apps("up: {request: bare, every: 1m}", "x:", "  request: bare", "  depends:", "    down: hourly #!")},
 	{check: "app-depends", app: "x", message: "unknown app `upp`, did you mean `up`?", spec: apps("up: {request: bare, every: 1m}", "x:", "  request: bare", "  depends:", "    upp: hourly #!")},
-	{check: "app-circle", app: "x", message: "apps depend on each other in a circle: `x` -> `x`", spec: app("  depends: {x: hourly} #!")},
-	{check: "app-circle", app: "a", message: "apps depend on each other in a circle: `a` -> `b` -> `c` -> `a`",
+	{check: "app-cycle", app: "x", message: "apps depend on each other in a cycle: `x` -> `x`", spec: app("  depends: {x: hourly} #!")},
+	{check: "app-cycle", app: "a", message: "apps depend on each other in a cycle: `a` -> `b` -> `c` -> `a`",
 		spec: apps("a: {request: bare, depends: {b: hourly}} #!", "b: {request: bare, depends: {c: hourly}}", "c: {request: bare, depends: {a: hourly}}")},
 
 	{check: "app-duration", app: "x", message: "`timeout` is negative: -5s", spec: app("  every: 1m", "  timeout: -5 #!")},
@@ -224,11 +224,11 @@ func TestCheckApp(t *testing.T) {
 		{proto.App{Name: "x", Request: "check", Args: proto.Values{"token": "a", "fed": 1}, Cron: "0 0 31 2 *", Timezone: "Nowhere"},
 			[]string{"args/fed app-args", "args/token app-args", "request/ app-args", "timezone/ app-zone"}},
 		{proto.App{Name: "x", Request: "bare", Depends: map[string]string{"gone": "hourly", "up": "daily"}}, []string{"depends/gone app-depends", "depends/up app-period"}},
-		{proto.App{Name: "c", Request: "bare", Depends: map[string]string{"a": "hourly"}}, []string{"depends/a app-circle"}},
+		{proto.App{Name: "c", Request: "bare", Depends: map[string]string{"a": "hourly"}}, []string{"depends/a app-cycle"}},
 		{proto.App{Name: "up", Request: "bare", Every: proto.Duration(5 * time.Minute)}, nil}, // b asks for its hours
 		{proto.App{Name: "up", Request: "bare", Starts: "daily"}, []string{"starts/ app-period"}},
 		{proto.App{Name: "up", Request: "bare", Every: proto.Duration(7 * time.Minute)}, []string{"every/ app-period"}},
-		{proto.App{Name: "x", Request: "bare", Depends: map[string]string{"x": "hourly"}}, []string{"depends/x app-circle"}},
+		{proto.App{Name: "x", Request: "bare", Depends: map[string]string{"x": "hourly"}}, []string{"depends/x app-cycle"}},
 	}
 	for _, tt := range tests {
 		var got []string
@@ -241,7 +241,7 @@ func TestCheckApp(t *testing.T) {
 		}
 	}
 	for _, p := range specs.CheckApp(proto.App{Name: "c", Request: "bare", Depends: map[string]string{"a": "hourly"}}, others) {
-		if want := "apps depend on each other in a circle: `c` -> `a` -> `b` -> `c`"; p.Message != want {
+		if want := "apps depend on each other in a cycle: `c` -> `a` -> `b` -> `c`"; p.Message != want {
 			t.Errorf("got %s, want %s", p.Message, want)
 		}
 	}

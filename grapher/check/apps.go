@@ -19,7 +19,7 @@ func (c *checker) addApp(a *spec.App) {
 	c.apps[a.Name] = a
 }
 
-// checkApps makes all checks of apps: those of App on each, and a search for circles in
+// checkApps makes all checks of apps: those of App on each, and a search for cycles in
 // all of them at once.
 func checkApps(p *pass) {
 	for _, a := range p.twiceApps {
@@ -37,7 +37,7 @@ func checkApps(p *pass) {
 		c.run()
 		p.appProblems(a, c.problems)
 	}
-	p.appCircles(names)
+	p.appCycles(names)
 	for _, name := range names {
 		a := p.apps[name]
 		a.DropFields()
@@ -45,7 +45,7 @@ func checkApps(p *pass) {
 	}
 }
 
-func (p *pass) appCircles(names []string) {
+func (p *pass) appCycles(names []string) {
 	place := make(map[string]int, len(names))
 	for i, name := range names {
 		place[name] = i
@@ -59,14 +59,14 @@ func (p *pass) appCircles(names []string) {
 		}
 		return ups
 	}
-	for _, circle := range circles(len(names), next) {
-		in := make([]string, len(circle))
-		for i, v := range circle {
+	for _, cycle := range cycles(len(names), next) {
+		in := make([]string, len(cycle))
+		for i, v := range cycle {
 			in[i] = names[v]
 		}
 		a := p.apps[in[0]]
 		c := appCheck{app: a.App}
-		c.circleProblem(in)
+		c.cycleProblem(in)
 		p.appProblems(a, c.problems)
 	}
 }

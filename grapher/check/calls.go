@@ -67,7 +67,7 @@ func (c *checker) names() []string {
 	return c.callable
 }
 
-func checkSequenceCircle(p *pass) {
+func checkCallCycle(p *pass) {
 	place := make(map[string]int, len(p.sequences))
 	for i, s := range p.sequences {
 		place[s.Name] = i
@@ -83,14 +83,14 @@ func checkSequenceCircle(p *pass) {
 		}
 		return called
 	}
-	for _, circle := range circles(len(p.sequences), next) {
-		s := p.sequences[circle[0]]
-		names := make([]string, len(circle))
-		for i, v := range circle {
+	for _, cycle := range cycles(len(p.sequences), next) {
+		s := p.sequences[cycle[0]]
+		names := make([]string, len(cycle))
+		for i, v := range cycle {
 			names[i] = p.sequences[v].Name
 		}
 		n, line := p.caller(s, names[1%len(names)])
-		p.on(s, n).problem(line, "sequences call each other in a circle: %s", showCircle(names))
+		p.on(s, n).problem(line, "sequences call each other in a cycle: %s", showCycle(names))
 	}
 }
 

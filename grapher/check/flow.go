@@ -69,7 +69,7 @@ func newFlow(s *spec.Sequence, g *nodeGraph) *flow {
 }
 
 // newFlowWithoutOrder is newFlow for nodes that have no order, because a dep is
-// unknown or deps go in a circle: all that can be told is which args nothing sets.
+// unknown or deps form a cycle: all that can be told is which args nothing sets.
 func newFlowWithoutOrder(nodes []*spec.Node, provided map[string]bool) *flow {
 	f := &flow{}
 	for _, n := range nodes {

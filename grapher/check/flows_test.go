@@ -77,7 +77,7 @@ var badFlows = []badSpec{
 	{check: "redundant-dep", where: "s/b", message: "dep `a` stands there twice", spec: spectest.Nodes("  a: {category: job, type: noop}", "  b: {category: job, type: noop, deps: [a, a]} #!")},
 }
 
-// Deps in a circle leave no order; an arg that no node sets is found all the same.
+// Deps in a cycle leave no order; an arg that no node sets is found all the same.
 func TestArgsThatNothingSetsAreFoundWithoutOrder(t *testing.T) {
 	t.Parallel()
 	for _, deps := range []string{"b", "gone"} {

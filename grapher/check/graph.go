@@ -15,7 +15,7 @@ type nodeGraph struct {
 }
 
 // newGraph orders the nodes of s. It returns nil if a dep is unknown or deps go
-// in a circle.
+// in a cycle.
 func newGraph(s *spec.Sequence) *nodeGraph {
 	g := &nodeGraph{nodes: s.TopologicalOrder()}
 	if g.nodes == nil && len(s.Nodes) > 0 {
@@ -58,16 +58,16 @@ func (g *nodeGraph) reach(sources []int32, visit func(chunk []int32, before []ui
 	}
 }
 
-// circles returns the circles in a directed graph of n vertices, each once by
+// cycles returns the cycles in a directed graph of n vertices, each once by
 // the edge that closes it, found depth first in the order of vertices. It stops
 // at a bound: a hostile graph has very many.
-func circles(n int, next func(i int) []int) [][]int {
+func cycles(n int, next func(i int) []int) [][]int {
 	const (
 		unseen = iota
 		onPath
 		done
 	)
-	room := 100_000 // vertices in circles found
+	room := 100_000 // vertices in cycles found
 	state := make([]uint8, n)
 	type step struct {
 		vertex int
@@ -95,16 +95,16 @@ func circles(n int, next func(i int) []int) [][]int {
 				state[v] = onPath
 				path = append(path, step{v, next(v)})
 			case onPath:
-				var circle []int
+				var cycle []int
 				for i := len(path) - 1; ; i-- {
-					circle = append(circle, path[i].vertex)
+					cycle = append(cycle, path[i].vertex)
 					if path[i].vertex == v {
 						break
 					}
 				}
-				slices.Reverse(circle)
-				found = append(found, circle)
-				room -= len(circle)
+				slices.Reverse(cycle)
+				found = append(found, cycle)
+				room -= len(cycle)
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func checkUnknownDep(p *pass, s *spec.Sequence, n *spec.Node) {
 	}
 }
 
-func checkDepCircle(p *pass, s *spec.Sequence) {
+func checkDepCycle(p *pass, s *spec.Sequence) {
 	nodes := p.nodes[s.Name]
 	place := make(map[string]int, len(nodes))
 	for i, n := range nodes {
@@ -97,18 +97,18 @@ func checkDepCircle(p *pass, s *spec.Sequence) {
 		}
 		return deps
 	}
-	for _, circle := range circles(len(nodes), next) {
-		n := nodes[circle[0]]
-		names := make([]string, len(circle))
-		for i, v := range circle {
+	for _, cycle := range cycles(len(nodes), next) {
+		n := nodes[cycle[0]]
+		names := make([]string, len(cycle))
+		for i, v := range cycle {
 			names[i] = nodes[v].Name
 		}
-		p.on(s, n).problem(n.Fields.Line("deps", n.Line), "deps go in a circle: %s", showCircle(names))
+		p.on(s, n).problem(n.Fields.Line("deps", n.Line), "deps form a cycle: %s", showCycle(names))
 	}
 }
 
-// showCircle returns "`a` -> `b` -> `a`".
-func showCircle(names []string) string {
+// showCycle returns "`a` -> `b` -> `a`".
+func showCycle(names []string) string {
 	const most = 10
 	var b strings.Builder
 	for i, name := range names {

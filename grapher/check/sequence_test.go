@@ -41,12 +41,12 @@ var badSequences = []badSpec{
 	{check: "no-nodes", where: "s", message: "the sequence has no `nodes`", spec: "sequences:\n  s: #!\n    request: true\n    nodes:\n"},
 	{check: "no-nodes", where: "s", message: "`nodes` is empty: a sequence needs at least one", spec: spectest.Sequence("nodes: {} #!")},
 
-	{check: "sequence-circle", where: "s/a", message: "sequences call each other in a circle: `s` -> `s`",
+	{check: "call-cycle", where: "s/a", message: "sequences call each other in a cycle: `s` -> `s`",
 		spec: spectest.Nodes("  a:", "    category: sequence", "    type: s #!", "    args: [{expected: x}, {expected: xs}]")},
-	{check: "sequence-circle", where: "a/n", message: "sequences call each other in a circle: `a` -> `b` -> `a`",
+	{check: "call-cycle", where: "a/n", message: "sequences call each other in a cycle: `a` -> `b` -> `a`",
 		spec: "sequences:\n  a:\n    nodes:\n      n: {category: sequence, type: b} #!\n  b:\n    args: {optional: [{name: v, default: x}]}\n    nodes:\n      n: {category: conditional, if: v, eq: {x: a, default: noop}}\n"},
-	{check: "dep-circle", where: "s/a", message: "deps go in a circle: `a` -> `a`", spec: spectest.Nodes("  a: {category: job, type: noop, deps: [a]} #!")},
-	{check: "dep-circle", where: "s/a", message: "deps go in a circle: `a` -> `c` -> `b` -> `a`",
+	{check: "dep-cycle", where: "s/a", message: "deps form a cycle: `a` -> `a`", spec: spectest.Nodes("  a: {category: job, type: noop, deps: [a]} #!")},
+	{check: "dep-cycle", where: "s/a", message: "deps form a cycle: `a` -> `c` -> `b` -> `a`",
 		spec: spectest.Nodes("  a: {category: job, type: noop, deps: [c]} #!", "  b: {category: job, type: noop, deps: [a]}", "  c: {category: job, type: noop, deps: [b]}")},
 
 	{check: "timeout", where: "s", message: "`timeout` is `soon`, which is no duration: write a number with a unit, such as 30s, 5m or 1h30m", spec: spectest.Sequence("timeout: soon #!", spectest.OneNode)},
