@@ -94,7 +94,7 @@ func NewPeriod(period, timezone string) (*Calendar, error) {
 	}
 	d, err := time.ParseDuration(period)
 	if err != nil {
-		return nil, &FieldError{Field: "depends", Message: "has " + quote(period) + ", which is no period" + periodHint}
+		return nil, &FieldError{Field: "depends", Message: "has " + quote(period) + ", which is not a period" + periodHint}
 	}
 	if c.rule, err = newGrid("depends", d); err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ func newCron(app proto.App, zone *time.Location) (rule, error) {
 func cronEvery(app proto.App, length string) (rule, error) {
 	d, err := time.ParseDuration(length)
 	if err != nil {
-		return nil, &FieldError{Field: "cron", Message: "has " + quote(length) + " after @every, which is no duration such as 90s"}
+		return nil, &FieldError{Field: "cron", Message: "has " + quote(length) + " after @every, which is not a duration such as 90s"}
 	}
 	switch message := "has no effect with @every, which knows no zone"; {
 	case app.Gap != "":
@@ -119,7 +119,7 @@ func parseCron(expr string) (*cron.SpecSchedule, error) {
 		return &FieldError{Field: "cron", Message: "is " + quote(expr) + ": " + message}
 	}
 	if strings.HasPrefix(expr, "TZ=") || strings.HasPrefix(expr, "CRON_TZ=") {
-		return nil, bad("the zone stands in `timezone`")
+		return nil, bad("give the time zone in `timezone`")
 	}
 	if n := len(strings.Fields(expr)); n != 5 && !strings.HasPrefix(expr, "@") {
 		return nil, bad("cron has five fields: minute, hour, day of month, month, day of week")

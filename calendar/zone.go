@@ -25,7 +25,7 @@ func loadZone(name string) (*time.Location, error) {
 	if z, ok := zones.Load(name); ok {
 		return z.(*time.Location), nil
 	}
-	bad := &FieldError{Field: "timezone", Message: "is " + quote(name) + ", which is no time zone such as Europe/Brussels"}
+	bad := &FieldError{Field: "timezone", Message: "is " + quote(name) + ", which is not a time zone such as Europe/Brussels"}
 	if name == "Local" { // what it is differs from machine to machine
 		return nil, bad
 	}

@@ -71,7 +71,7 @@ func (w *walker) entry(file, rel string, e os.DirEntry) error {
 	case !isSpec:
 		return nil
 	case !info.Mode().IsRegular():
-		return errors.New("it is no regular file")
+		return errors.New("it is not a regular file")
 	}
 	real, err := filepath.EvalSymlinks(file)
 	if err != nil {

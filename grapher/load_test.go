@@ -125,8 +125,8 @@ func TestLoadReportsWhatItCannotRead(t *testing.T) {
 	}
 	want := `b.yaml:1: error: cannot be read: no such file or directory (unreadable)
 c.yaml:1: error: cannot be read: too many levels of symbolic links (unreadable)
-d.yaml:1: error: cannot be read: it is no regular file (unreadable)
-e.yml:1: error: cannot be read: it is no regular file (unreadable)
+d.yaml:1: error: cannot be read: it is not a regular file (unreadable)
+e.yml:1: error: cannot be read: it is not a regular file (unreadable)
 z.yaml:1: error: unknown field ` + "`sequence`, did you mean `sequences`? (unknown-field)\n"
 	if diff := cmp.Diff(want, spectest.Show(problems)); diff != "" {
 		t.Error(diff)

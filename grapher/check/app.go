@@ -122,10 +122,10 @@ func (c *appCheck) find(field, name string) *spec.Sequence {
 	seq, ok := c.sequences[name]
 	switch {
 	case !ok:
-		c.problem(field, "app-request", "`%s` is %s, and no request has that name%s", field, problem.Quote(name), c.suggest.Meant(name, c.sequences.RequestTypes()))
+		c.problem(field, "app-request", "`%s` is %s, but no request has that name%s", field, problem.Quote(name), c.suggest.Meant(name, c.sequences.RequestTypes()))
 		return nil
 	case !seq.Request:
-		c.problem(field, "app-request", "`%s` is %s, a sequence that is no request: set `request: true` in it", field, problem.Quote(name))
+		c.problem(field, "app-request", "`%s` is %s, which is not a request: set `request: true` in it", field, problem.Quote(name))
 		return nil
 	}
 	return seq
@@ -224,11 +224,11 @@ func (c *appCheck) policies() {
 		c.problem("missedCap", "app-policy", "`missedCap` may be %d, not %d", proto.MaxMissedCap, a.MissedCap)
 	}
 	if a.MissedCap > 0 && a.Missed != "all" && (a.Missed != "" || a.Starts == "") {
-		c.problem("missedCap", "app-policy", "`missedCap` bounds `missed: all`, and has no effect without it")
+		c.problem("missedCap", "app-policy", "`missedCap` limits `missed: all` and has no effect without it")
 	}
 	for _, x := range []struct{ field, value string }{{"gap", a.Gap}, {"fold", a.Fold}} {
 		if x.value != "" && a.Cron == "" && a.Starts == "" {
-			c.problem(x.field, "app-policy", "`%s` is about times of a clock: it has no effect without `cron` or `starts`", x.field)
+			c.problem(x.field, "app-policy", "`%s` applies to times of day: it has no effect without `cron` or `starts`", x.field)
 		}
 	}
 	if len(a.Depends) == 0 {

@@ -17,7 +17,7 @@ func (c *appCheck) depends() {
 	for i, up := range ups {
 		period := c.app.Depends[up]
 		if first := c.app.Depends[ups[0]]; period != first {
-			c.keyProblem("depends", up, "app-period", "%s is asked for its %s period and %s for its %s one: all upstream apps of an app have the same",
+			c.keyProblem("depends", up, "app-period", "%s is asked for its %s period and %s for its %s one: all upstream apps of an app must have the same",
 				problem.Quote(ups[0]), problem.Quote(first), problem.Quote(up), problem.Quote(period))
 			continue
 		}
@@ -69,7 +69,7 @@ func (c *appCheck) dependents() {
 		}
 	}
 	if more := found - proto.MaxNames; more > 0 {
-		c.problem(c.whenField(), "app-period", "so it is with %d more apps that depend on it", more)
+		c.problem(c.whenField(), "app-period", "the same holds for %d more apps that depend on it", more)
 	}
 }
 

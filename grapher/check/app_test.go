@@ -73,16 +73,16 @@ var badApps = []badSpec{
 	{check: "unknown-field", app: "x", message: "unknown field `failure_delay`, did you mean `failureDelay`?", spec: app("  every: 1m", "  failure_delay: 3 #!")},
 	{check: "yaml", line: 29, message: "not YAML: did not find expected alphabetic or numeric character (a value that begins with * or & needs quotes)", spec: app("  cron: * * * * *")},
 
-	{check: "duplicate-app", app: "x", message: "the app is defined here and at dir/bad.yaml:27", spec: apps("x: {request: bare, every: 1m}", "x: {request: bare, every: 1m} #!")},
-	{check: "duplicate-app", app: "x", message: "the app is defined here and at dir/bad.yaml:27", spec: apps("x: {request: bare, every: 1m}") + "---\napps:\n  x: {request: bare, every: 1m} #!\n"},
+	{check: "duplicate-app", app: "x", message: "the app is defined here and also at dir/bad.yaml:27", spec: apps("x: {request: bare, every: 1m}", "x: {request: bare, every: 1m} #!")},
+	{check: "duplicate-app", app: "x", message: "the app is defined here and also at dir/bad.yaml:27", spec: apps("x: {request: bare, every: 1m}") + "---\napps:\n  x: {request: bare, every: 1m} #!\n"},
 	{check: "app-name", app: "a/b", message: "the name of an app has letters, digits, dots, hyphens and underscores, and begins with a letter or a digit: `a/b`", spec: apps("a/b: {request: bare, every: 1m} #!")},
 	{check: "app-name", app: "..", message: "the name of an app has letters, digits, dots, hyphens and underscores, and begins with a letter or a digit: `..`", spec: apps("..: {request: bare, every: 1m} #!")},
 	{check: "app-name", app: strings.Repeat("x", 76), message: "the name of an app may have 75 bytes, `" + strings.Repeat("x", 76) + "` has 76", spec: apps(strings.Repeat("x", 76) + ": {request: bare, every: 1m} #!")},
 
 	{check: "app-request", app: "x", message: "the app has no `request`", spec: apps("x: #!", "  every: 1m")},
-	{check: "app-request", app: "x", message: "`request` is `bear`, and no request has that name, did you mean `bare`?", spec: apps("x:", "  every: 1m", "  request: bear #!")},
-	{check: "app-request", app: "x", message: "`request` is `inner`, a sequence that is no request: set `request: true` in it", spec: apps("x:", "  every: 1m", "  request: inner #!")},
-	{check: "app-request", app: "x", message: "`undo` is `bear`, and no request has that name, did you mean `bare`?", spec: app("  every: 1m", "  undo: bear #!")},
+	{check: "app-request", app: "x", message: "`request` is `bear`, but no request has that name, did you mean `bare`?", spec: apps("x:", "  every: 1m", "  request: bear #!")},
+	{check: "app-request", app: "x", message: "`request` is `inner`, which is not a request: set `request: true` in it", spec: apps("x:", "  every: 1m", "  request: inner #!")},
+	{check: "app-request", app: "x", message: "`undo` is `bear`, but no request has that name, did you mean `bare`?", spec: app("  every: 1m", "  undo: bear #!")},
 
 	{check: "app-args", app: "x", message: "request `check` requires arg `feed`, and the app does not give it", spec: apps("x:", "  every: 1m", "  request: check #!")},
 	{check: "app-args", app: "x", message: "request `check` requires arg `feed`, and the app does not give it", spec: app("  every: 1m", "  undo: check #!")},
@@ -101,14 +101,14 @@ var badApps = []badSpec{
 	{check: "app-when", app: "x", message: "the app has `every` and `depends`: only one of them can say when it starts", spec: apps("up: {request: bare, every: 1m}", "x:", "  request: bare", "  every: 1m", "  depends: {up: hourly} #!")},
 
 	{check: "app-cron", app: "x", message: "`cron` is `1 2 3`: cron has five fields: minute, hour, day of month, month, day of week", spec: app("  cron: 1 2 3 #!")},
-	{check: "app-cron", app: "x", message: "`cron` is `TZ=UTC 0 0 * * *`: the zone stands in `timezone`", spec: app("  cron: TZ=UTC 0 0 * * * #!")},
+	{check: "app-cron", app: "x", message: "`cron` is `TZ=UTC 0 0 * * *`: give the time zone in `timezone`", spec: app("  cron: TZ=UTC 0 0 * * * #!")},
 	{check: "app-never", app: "x", message: "`cron` is `0 0 31 2 *`, a time that never comes", spec: app("  cron: 0 0 31 2 * #!")},
-	{check: "app-zone", app: "x", message: "`timezone` is `Europe/Brusels`, which is no time zone such as Europe/Brussels, did you mean `Europe/Brussels`?", spec: app("  starts: daily", "  timezone: Europe/Brusels #!")},
-	{check: "app-zone", app: "x", message: "`timezone` is `Local`, which is no time zone such as Europe/Brussels", spec: app("  starts: daily", "  timezone: Local #!")},
+	{check: "app-zone", app: "x", message: "`timezone` is `Europe/Brusels`, which is not a time zone such as Europe/Brussels, did you mean `Europe/Brussels`?", spec: app("  starts: daily", "  timezone: Europe/Brusels #!")},
+	{check: "app-zone", app: "x", message: "`timezone` is `Local`, which is not a time zone such as Europe/Brussels", spec: app("  starts: daily", "  timezone: Local #!")},
 
 	{check: "app-period", app: "x", message: "`starts` is `hourli`, which is none of minutely, hourly, daily, weekly, monthly, yearly, did you mean `hourly`?", spec: app("  starts: hourli #!")},
-	{check: "app-period", app: "x", message: "`up`: `depends` has `hourlie`, which is no period: write minutely, hourly, daily, weekly, monthly, yearly or a duration such as 90s, did you mean `hourly`?", spec: on("starts: hourly", "hourlie")},
-	{check: "app-period", app: "x", message: "`a` is asked for its `hourly` period and `b` for its `daily` one: all upstream apps of an app have the same",
+	{check: "app-period", app: "x", message: "`up`: `depends` has `hourlie`, which is not a period: write minutely, hourly, daily, weekly, monthly, yearly or a duration such as 90s, did you mean `hourly`?", spec: on("starts: hourly", "hourlie")},
+	{check: "app-period", app: "x", message: "`a` is asked for its `hourly` period and `b` for its `daily` one: all upstream apps of an app must have the same",
 		spec: apps("a: {request: bare, starts: hourly}", "b: {request: bare, starts: hourly}", "x:", "  request: bare", "  depends:", "    a: hourly", "    b: daily #!")},
 	{check: "app-period", app: "x", message: "the period `minutely` is finer than that of `up`, which starts hourly", spec: on("starts: hourly", "minutely")},
 	{check: "app-period", app: "x", message: "the period `10m` is finer than that of `up`, which starts hourly", spec: on("starts: hourly", "10m")},
@@ -130,10 +130,10 @@ var badApps = []badSpec{
 	{check: "app-duration", app: "x", message: "`timeout` is negative: -5s", spec: app("  every: 1m", "  timeout: -5 #!")},
 	{check: "app-duration", app: "x", message: "`deadline` is negative: -1h0m0s", spec: app("  every: 1m", "  deadline: -1h #!")},
 	{check: "app-duration", app: "x", message: "`failureDelay` must be more than 0; leave it out for none", spec: app("  every: 1m", "  failureDelay: 0 #!")},
-	{check: "app-duration", app: "x", message: "`every` is `soon`, which is no duration: write a number of seconds, or one with a unit such as 90s, 5m or 1h30m", spec: app("  every: soon #!")},
+	{check: "app-duration", app: "x", message: "`every` is `soon`, which is not a duration: write a number of seconds, or one with a unit such as 90s, 5m or 1h30m", spec: app("  every: soon #!")},
 	{check: "app-duration", app: "x", message: "`every` is negative: -1m30s", spec: app("  every: -90 #!")},
 	{check: "app-duration", app: "x", message: "`every` must be at least 1s, not 500ms", spec: app("  every: 500ms #!")},
-	{check: "app-duration", app: "x", message: "`timeout` is `1e300` seconds, which is too much", spec: app("  every: 1m", "  timeout: 1e300 #!")},
+	{check: "app-duration", app: "x", message: "`timeout` is `1e300` seconds, which is too long", spec: app("  every: 1m", "  timeout: 1e300 #!")},
 	{check: "app-duration", app: "x", message: "`jitter` is 1m0s, and must be less than the time between two starts, 1m0s", spec: app("  every: 1m", "  jitter: 60 #!")},
 	{check: "app-duration", app: "x", message: "`jitter` is 5m0s, and must be less than the time between two starts, 4m0s", spec: app("  cron: '*/7 * * * *'", "  jitter: 5m #!")},
 
@@ -143,10 +143,10 @@ var badApps = []badSpec{
 		spec: apps("up: {request: bare, every: 1m}", "x:", "  request: bare", "  depends: {up: hourly}", "  overlap: skip #!")},
 	{check: "app-policy", app: "x", message: "`missed` has no effect with `depends`: an instance is made when its upstream apps are done, whenever that is",
 		spec: apps("up: {request: bare, every: 1m}", "x:", "  request: bare", "  depends: {up: hourly}", "  missed: all #!")},
-	{check: "app-policy", app: "x", message: "`missedCap` bounds `missed: all`, and has no effect without it", spec: app("  every: 1m", "  missedCap: 3 #!")},
+	{check: "app-policy", app: "x", message: "`missedCap` limits `missed: all` and has no effect without it", spec: app("  every: 1m", "  missedCap: 3 #!")},
 	{check: "app-policy", app: "x", message: "`missedCap` must be more than 0, not -1", spec: app("  starts: daily", "  missedCap: -1 #!")},
 	{check: "app-policy", app: "x", message: "`missedCap` may be 10000, not 10001", spec: app("  starts: daily", "  missedCap: 10001 #!")},
-	{check: "app-policy", app: "x", message: "`gap` is about times of a clock: it has no effect without `cron` or `starts`", spec: app("  every: 1m", "  gap: skip #!")},
+	{check: "app-policy", app: "x", message: "`gap` applies to times of day: it has no effect without `cron` or `starts`", spec: app("  every: 1m", "  gap: skip #!")},
 	{check: "app-policy", app: "x", message: "`fold` has no effect with @every, which knows no zone", spec: app("  cron: '@every 1m'", "  fold: both #!")},
 	{check: "app-policy", app: "x", message: "`fold` cannot be `boht`, did you mean `both`?", spec: app("  starts: daily", "  fold: boht #!")},
 
@@ -261,7 +261,7 @@ func TestAppsOfSeveralFiles(t *testing.T) {
 		"b.yaml": []byte("apps:\n  a: {request: bare, every: 1m}\n"),
 		"a.yaml": []byte(apps("a: {request: bare, starts: hourly}")),
 	}, grapher.Options{})
-	if want := "b.yaml:2: error: app a: the app is defined here and at a.yaml:27 (duplicate-app)"; len(problems) != 1 || problems[0].String() != want {
+	if want := "b.yaml:2: error: app a: the app is defined here and also at a.yaml:27 (duplicate-app)"; len(problems) != 1 || problems[0].String() != want {
 		t.Errorf("got %s", spectest.Show(problems))
 	}
 }

@@ -24,7 +24,7 @@ func (c *checker) addApp(a *spec.App) {
 func checkApps(p *pass) {
 	for _, a := range p.twiceApps {
 		first := p.apps[a.Name]
-		p.appProblem(a, AppProblem{Field: "name", Check: p.check, Message: fmt.Sprintf("the app is defined here and at %s:%d", first.File, first.Line)})
+		p.appProblem(a, AppProblem{Field: "name", Check: p.check, Message: fmt.Sprintf("the app is defined here and also at %s:%d", first.File, first.Line)})
 	}
 	all := make(map[string]proto.App, len(p.apps))
 	for name, a := range p.apps {

@@ -13,7 +13,7 @@ func checkDuplicateArg(p *pass, s *spec.Sequence) {
 	for _, list := range s.Args.Lists() {
 		for _, a := range list {
 			if before, ok := first[a.Name]; ok && a.Name != "" {
-				p.problem(a.Line, "the sequence has arg %s here and on line %d", problem.Quote(a.Name), before)
+				p.problem(a.Line, "the sequence has arg %s here and also on line %d", problem.Quote(a.Name), before)
 				continue
 			}
 			first[a.Name] = a.Line
@@ -59,7 +59,7 @@ func checkLoosePattern(p *pass, s *spec.Sequence) {
 	for _, list := range s.Args.Lists() {
 		for _, a := range list {
 			if a.HasPattern() && !slices.ContainsFunc(anchors, func(x string) bool { return strings.Contains(a.Pattern, x) }) {
-				p.problem(a.Fields.Line("pattern", a.Line), "`pattern` of %s has no anchor, so that a value matches if any part of it does; the whole value is meant by %s",
+				p.problem(a.Fields.Line("pattern", a.Line), "`pattern` of %s has no anchor, so a value matches if any part of it does; to match the whole value, write %s",
 					problem.Quote(a.Name), problem.Quote("^("+a.Pattern+")$"))
 			}
 		}

@@ -40,7 +40,7 @@ func checkDuplicateExpected(p *pass, _ *spec.Sequence, n *spec.Node) {
 	first := map[string]int{}
 	for _, a := range n.Args {
 		if before, ok := first[a.Expected]; ok && a.Expected != "" {
-			p.problem(a.Line, "`expected: %s` stands here and on line %d", problem.Plain(a.Expected), before)
+			p.problem(a.Line, "`expected: %s` is here and also on line %d", problem.Plain(a.Expected), before)
 			continue
 		}
 		first[a.Expected] = a.Line
@@ -51,7 +51,7 @@ func checkDuplicateAs(p *pass, _ *spec.Sequence, n *spec.Node) {
 	first := map[string]int{}
 	for _, s := range n.Sets {
 		if before, ok := first[s.As]; ok && s.As != "" {
-			p.problem(s.Line, "arg %s is set here and on line %d", problem.Quote(s.As), before)
+			p.problem(s.Line, "arg %s is set here and also on line %d", problem.Quote(s.As), before)
 			continue
 		}
 		first[s.As] = s.Line
@@ -61,7 +61,7 @@ func checkDuplicateAs(p *pass, _ *spec.Sequence, n *spec.Node) {
 func checkCollect(p *pass, _ *spec.Sequence, n *spec.Node) {
 	for _, s := range n.Sets {
 		if s.Collect && !n.Fields.Has("each") {
-			p.problem(s.Fields.Line("collect", s.Line), "`collect` makes a list of what the expansions of `each` set, and the node has none")
+			p.problem(s.Fields.Line("collect", s.Line), "`collect` makes a list of what the expansions of `each` set, and the node has no `each`")
 		}
 	}
 }
@@ -72,15 +72,15 @@ func checkArgNotSet(p *pass, s *spec.Sequence) {
 		p := p.on(s, u.node)
 		switch {
 		case u.setter == u.node:
-			p.problem(u.line, "arg %s is used by the node that sets it, and nothing sets it before", problem.Quote(u.arg))
+			p.problem(u.line, "arg %s is used by the node that sets it, and no earlier node sets it", problem.Quote(u.arg))
 		case u.setter != nil:
-			p.problem(u.line, "arg %s is set by node %s, which need not come before this one: add %s to `deps`",
+			p.problem(u.line, "arg %s is set by node %s, which may run after this one: add %s to `deps`",
 				problem.Quote(u.arg), problem.Quote(u.setter.Name), problem.Quote(u.setter.Name))
 		default:
 			if known == nil {
 				known = slices.Sorted(maps.Keys(p.provides(s)))
 			}
-			p.problem(u.line, "arg %s is not set: it is no arg of the sequence, and no node before sets it%s",
+			p.problem(u.line, "arg %s is not set: it is not an arg of the sequence, and no earlier node sets it%s",
 				problem.Quote(u.arg), p.suggest.Meant(u.arg, known))
 		}
 	}
@@ -119,7 +119,7 @@ func checkRedundantDep(p *pass, s *spec.Sequence) {
 		seen := map[string]bool{}
 		for i, dep := range n.Deps {
 			if seen[dep] {
-				p.on(s, n).problem(n.DepLine(i), "dep %s stands there twice", problem.Quote(dep))
+				p.on(s, n).problem(n.DepLine(i), "dep %s is listed twice", problem.Quote(dep))
 			}
 			seen[dep] = true
 		}

@@ -32,24 +32,24 @@ var badFlows = []badSpec{
 		spec: spectest.Node("category: conditional, if: x, eq: {default: noop, v: typed}, args: [{expected: n, value: 3}]") + typedSequence},
 
 	// no node sets it
-	{check: "arg-not-set", where: "s/a", message: "arg `zz` is not set: it is no arg of the sequence, and no node before sets it", spec: spectest.Node("category: job, type: noop, args: [{expected: zz}]")},
-	{check: "arg-not-set", where: "s/a", message: "arg `hostnam` is not set: it is no arg of the sequence, and no node before sets it, did you mean `hostname`?",
+	{check: "arg-not-set", where: "s/a", message: "arg `zz` is not set: it is not an arg of the sequence, and no earlier node sets it", spec: spectest.Node("category: job, type: noop, args: [{expected: zz}]")},
+	{check: "arg-not-set", where: "s/a", message: "arg `hostnam` is not set: it is not an arg of the sequence, and no earlier node sets it, did you mean `hostname`?",
 		spec: spectest.Sequence("args: {optional: [{name: hostname, default: h}]}", "nodes:", "  a:", "    category: job", "    type: noop", "    args:", "      - expected: host", "        given: hostnam #!")},
-	{check: "arg-not-set", where: "s/a", message: "arg `zz` is not set: it is no arg of the sequence, and no node before sets it", spec: spectest.Node("category: job, type: noop, each: [zz:e]")},
-	{check: "arg-not-set", where: "s/a", message: "arg `zz` is not set: it is no arg of the sequence, and no node before sets it", spec: spectest.Node("category: conditional, if: zz, eq: {default: noop}")},
+	{check: "arg-not-set", where: "s/a", message: "arg `zz` is not set: it is not an arg of the sequence, and no earlier node sets it", spec: spectest.Node("category: job, type: noop, each: [zz:e]")},
+	{check: "arg-not-set", where: "s/a", message: "arg `zz` is not set: it is not an arg of the sequence, and no earlier node sets it", spec: spectest.Node("category: conditional, if: zz, eq: {default: noop}")},
 	// what a node is given is not there for the nodes after it
-	{check: "arg-not-set", where: "s/use", message: "arg `y` is not set: it is no arg of the sequence, and no node before sets it",
+	{check: "arg-not-set", where: "s/use", message: "arg `y` is not set: it is not an arg of the sequence, and no earlier node sets it",
 		spec: spectest.Nodes("  a: {category: job, type: noop, args: [{expected: y, given: x}]}", usesY+" #!")},
 	// a <- use, y aside
-	{check: "arg-not-set", where: "s/use", message: "arg `y` is set by node `y`, which need not come before this one: add `y` to `deps`",
+	{check: "arg-not-set", where: "s/use", message: "arg `y` is set by node `y`, which may run after this one: add `y` to `deps`",
 		spec: spectest.Nodes("  a: {category: job, type: noop}", spectest.SetsY, usesY+" #!")},
 	// use <- y
-	{check: "arg-not-set", where: "s/use", message: "arg `y` is set by node `y`, which need not come before this one: add `y` to `deps`",
+	{check: "arg-not-set", where: "s/use", message: "arg `y` is set by node `y`, which may run after this one: add `y` to `deps`",
 		spec: spectest.Nodes("  use: {category: job, type: noop, args: [{expected: y}]} #!", "  y: {category: job, type: noop, sets: [{arg: y}], deps: [use]}")},
-	{check: "arg-not-set", where: "s/a", message: "arg `y` is used by the node that sets it, and nothing sets it before",
+	{check: "arg-not-set", where: "s/a", message: "arg `y` is used by the node that sets it, and no earlier node sets it",
 		spec: spectest.Node("category: job, type: noop, args: [{expected: y}], sets: [{arg: y}]")},
 	// the sequence sets it, but the node does not take it over
-	{check: "arg-not-set", where: "s/use", message: "arg `y` is not set: it is no arg of the sequence, and no node before sets it",
+	{check: "arg-not-set", where: "s/use", message: "arg `y` is not set: it is not an arg of the sequence, and no earlier node sets it",
 		spec: spectest.Nodes("  a: {category: sequence, type: callee, args: [{expected: need, given: x}]}", usesY+" #!")},
 
 	// a   y   both set y
@@ -70,11 +70,11 @@ var badFlows = []badSpec{
 	{check: "extra-arg", where: "s/a", message: "arg `fixed` of sequence `callee` is static: what is given is not used", spec: spectest.Node("category: sequence, type: callee, args: [{expected: need, given: x}, {expected: fixed, value: 1}]")},
 	{check: "unused-set", where: "s/y", message: "arg `y` is set and never used", spec: spectest.Nodes(spectest.SetsY + " #!")},
 	{check: "unused-set", where: "s/a", message: "arg `z` is set and never used", spec: spectest.Nodes("  a:", "    category: job", "    type: noop", "    sets:", "      - arg: y", "        as: z #!")},
-	{check: "unused-sequence", where: "other", message: "no node calls the sequence, and without `request: true` no user can ask for it", spec: spectest.Nodes("  a: {category: job, type: noop}") + "  other: {" + spectest.OneNode + "} #!\n"},
+	{check: "unused-sequence", where: "other", message: "no node calls the sequence, and users cannot ask for it without `request: true`", spec: spectest.Nodes("  a: {category: job, type: noop}") + "  other: {" + spectest.OneNode + "} #!\n"},
 	// a <- b <- c <- d, and d on a
 	{check: "redundant-dep", where: "s/d", message: "dep `a` is implied by dep `c`: leave it out",
 		spec: spectest.Nodes("  a: {category: job, type: noop}", "  b: {category: job, type: noop, deps: [a]}", "  c: {category: job, type: noop, deps: [b]}", "  d: {category: job, type: noop, deps: [a, c]} #!")},
-	{check: "redundant-dep", where: "s/b", message: "dep `a` stands there twice", spec: spectest.Nodes("  a: {category: job, type: noop}", "  b: {category: job, type: noop, deps: [a, a]} #!")},
+	{check: "redundant-dep", where: "s/b", message: "dep `a` is listed twice", spec: spectest.Nodes("  a: {category: job, type: noop}", "  b: {category: job, type: noop, deps: [a, a]} #!")},
 }
 
 // Deps in a cycle leave no order; an arg that no node sets is found all the same.
@@ -88,7 +88,7 @@ func TestArgsThatNothingSetsAreFoundWithoutOrder(t *testing.T) {
 		for _, p := range problems {
 			got = append(got, p.Check+" "+p.Message)
 		}
-		if want := "arg-not-set arg `zz` is not set: it is no arg of the sequence, and no node before sets it"; len(got) != 2 || !slices.Contains(got, want) {
+		if want := "arg-not-set arg `zz` is not set: it is not an arg of the sequence, and no earlier node sets it"; len(got) != 2 || !slices.Contains(got, want) {
 			t.Errorf("deps on %s: got %q", deps, got)
 		}
 	}

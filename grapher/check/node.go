@@ -29,7 +29,7 @@ func checkType(p *pass, _ *spec.Sequence, n *spec.Node) {
 	line := n.Fields.Line("type", n.Line)
 	switch {
 	case n.Category == spec.CategoryConditional && n.Fields.Has("type"):
-		p.problem(line, "a conditional has no `type`: the sequences that it may call stand in `eq`")
+		p.problem(line, "a conditional has no `type`: list the sequences that it may call in `eq`")
 	case n.Type != "" || p.failedAt(p.seq, line):
 	case n.Category == spec.CategoryJob:
 		p.problem(line, "the node has no `type`: the job type to run")
@@ -140,7 +140,7 @@ func checkEachElement(p *pass, _ *spec.Sequence, n *spec.Node) {
 
 func checkParallel(p *pass, _ *spec.Sequence, n *spec.Node) {
 	if n.Fields.Has("parallel") && !n.Fields.Has("each") {
-		p.problem(n.Fields.Line("parallel", n.Line), "`parallel` bounds the expansions of `each`, and the node has none")
+		p.problem(n.Fields.Line("parallel", n.Line), "`parallel` limits the expansions of `each`, and the node has no `each`")
 	}
 }
 
@@ -153,12 +153,12 @@ func checkRetryWait(p *pass, _ *spec.Sequence, n *spec.Node) {
 func checkRetryBackoff(p *pass, _ *spec.Sequence, n *spec.Node) {
 	backoff, most := n.Fields.Line("retryBackoff", n.Line), n.Fields.Line("retryWaitMax", n.Line)
 	if n.Fields.Has("retryBackoff") && !n.Fields.Has("retryWait") {
-		p.problem(backoff, "`retryBackoff` multiplies `retryWait`, and the node has none")
+		p.problem(backoff, "`retryBackoff` multiplies `retryWait`, and the node has no `retryWait`")
 	}
 	switch {
 	case !n.Fields.Has("retryWaitMax"):
 	case !n.Fields.Has("retryBackoff"):
-		p.problem(most, "`retryWaitMax` bounds what `retryBackoff` makes of the wait, and the node has none")
+		p.problem(most, "`retryWaitMax` limits the wait that `retryBackoff` multiplies, and the node has no `retryBackoff`")
 	case n.RetryWaitMax > 0 && n.RetryWaitMax < n.RetryWait:
 		p.problem(most, "`retryWaitMax` (%s) is less than `retryWait` (%s)", n.RetryWaitMax, n.RetryWait)
 	}

@@ -21,11 +21,11 @@ func checkDuplicateSequence(p *pass) {
 	for _, s := range p.duplicates {
 		p := p.on(s, nil)
 		if s.Name == spec.NoopSequence {
-			p.problem(s.Line, "%s is the name of a built-in sequence: take another", problem.Quote(s.Name))
+			p.problem(s.Line, "%s is the name of a built-in sequence: choose another name", problem.Quote(s.Name))
 			continue
 		}
 		first := p.Sequences[s.Name]
-		p.problem(s.Line, "the sequence is defined here and at %s:%d", first.File, first.Line)
+		p.problem(s.Line, "the sequence is defined here and also at %s:%d", first.File, first.Line)
 	}
 }
 
@@ -85,7 +85,7 @@ func checkNoNodes(p *pass, s *spec.Sequence) {
 
 func checkTimeout(p *pass, s *spec.Sequence) {
 	if s.Fields.Has("timeout") && !s.Request {
-		p.problem(s.Fields.Line("timeout", s.Line), "`timeout` bounds a whole request, and the sequence is none: put it on the node that calls it, or set `request: true`")
+		p.problem(s.Fields.Line("timeout", s.Line), "`timeout` limits a whole request, and the sequence is not a request: put it on the node that calls it, or set `request: true`")
 	}
 }
 
@@ -105,7 +105,7 @@ func checkACLDuplicate(p *pass, s *spec.Sequence) {
 	for _, a := range s.ACL {
 		line := a.Fields.Line("role", a.Line)
 		if before, ok := first[a.Role]; ok && a.Role != "" {
-			p.problem(line, "role %s stands here and on line %d: put its ops together", problem.Quote(a.Role), before)
+			p.problem(line, "role %s is here and also on line %d: put its ops together", problem.Quote(a.Role), before)
 			continue
 		}
 		first[a.Role] = line
@@ -136,6 +136,6 @@ func checkACLOp(p *pass, s *spec.Sequence) {
 
 func checkUnusedSequence(p *pass, s *spec.Sequence) {
 	if !s.Request && len(p.called[s.Name]) == 0 {
-		p.problem(s.Line, "no node calls the sequence, and without `request: true` no user can ask for it")
+		p.problem(s.Line, "no node calls the sequence, and users cannot ask for it without `request: true`")
 	}
 }

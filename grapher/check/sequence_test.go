@@ -12,11 +12,11 @@ var long = strings.Repeat("n", 120)
 var cut = "`" + long[:100] + "...`"
 
 var badSequences = []badSpec{
-	{check: "duplicate-sequence", where: "s", message: "the sequence is defined here and at dir/bad.yaml:2",
+	{check: "duplicate-sequence", where: "s", message: "the sequence is defined here and also at dir/bad.yaml:2",
 		spec: spectest.Sequence(spectest.OneNode) + "  s: {request: true, " + spectest.OneNode + "} #!\n"},
-	{check: "duplicate-sequence", where: "s", message: "the sequence is defined here and at dir/bad.yaml:2",
+	{check: "duplicate-sequence", where: "s", message: "the sequence is defined here and also at dir/bad.yaml:2",
 		spec: spectest.Sequence(spectest.OneNode) + "---\nsequences:\n  s: {request: true, " + spectest.OneNode + "} #!\n"},
-	{check: "duplicate-sequence", where: "noop", message: "`noop` is the name of a built-in sequence: take another",
+	{check: "duplicate-sequence", where: "noop", message: "`noop` is the name of a built-in sequence: choose another name",
 		spec: "sequences:\n  noop: {request: true, " + spectest.OneNode + "} #!\n"},
 
 	{check: "name", message: "the name of a sequence is empty", spec: "sequences:\n  '': {request: true, " + spectest.OneNode + "} #!\n"},
@@ -49,22 +49,22 @@ var badSequences = []badSpec{
 	{check: "dep-cycle", where: "s/a", message: "deps form a cycle: `a` -> `c` -> `b` -> `a`",
 		spec: spectest.Nodes("  a: {category: job, type: noop, deps: [c]} #!", "  b: {category: job, type: noop, deps: [a]}", "  c: {category: job, type: noop, deps: [b]}")},
 
-	{check: "timeout", where: "s", message: "`timeout` is `soon`, which is no duration: write a number with a unit, such as 30s, 5m or 1h30m", spec: spectest.Sequence("timeout: soon #!", spectest.OneNode)},
+	{check: "timeout", where: "s", message: "`timeout` is `soon`, which is not a duration: write a number with a unit, such as 30s, 5m or 1h30m", spec: spectest.Sequence("timeout: soon #!", spectest.OneNode)},
 	{check: "timeout", where: "s/a", message: "`timeout` is negative: -1s", spec: spectest.Nodes("  a: {category: job, type: noop, timeout: -1s} #!")},
 	{check: "timeout", where: "s/a", message: "`timeout` must be more than 0; leave it out for none", spec: spectest.Nodes("  a: {category: job, type: noop, timeout: 0s} #!")},
 	{check: "timeout", where: "s", message: "`timeout` must be more than 0; leave it out for none", spec: spectest.Sequence("timeout: 0 #!", spectest.OneNode)},
-	{check: "timeout", where: "t", message: "`timeout` bounds a whole request, and the sequence is none: put it on the node that calls it, or set `request: true`",
+	{check: "timeout", where: "t", message: "`timeout` limits a whole request, and the sequence is not a request: put it on the node that calls it, or set `request: true`",
 		spec: spectest.Sequence("nodes: {a: {category: sequence, type: t}}") + "  t:\n    timeout: 1s #!\n    " + spectest.OneNode},
 
 	{check: "acl-role", where: "s", message: "the `acl` entry has no `role`", spec: spectest.Sequence("acl: [{admin: true}] #!", spectest.OneNode)},
 	{check: "acl-role", where: "s", message: "the `acl` entry has no `role`", spec: spectest.Sequence("acl: [{role: '', ops: [start]}] #!", spectest.OneNode)},
-	{check: "acl-duplicate", where: "s", message: "role `r` stands here and on line 5: put its ops together",
+	{check: "acl-duplicate", where: "s", message: "role `r` is here and also on line 5: put its ops together",
 		spec: spectest.Sequence("acl:", "  - {role: r, ops: [start]}", "  - {role: r, ops: [stop]} #!", spectest.OneNode)},
 	{check: "acl-admin-ops", where: "s", message: "role `r` has `admin`, which is all ops: leave `ops` out", spec: spectest.Sequence("acl: [{role: r, admin: true, ops: [start]}] #!", spectest.OneNode)},
 	{check: "acl-op", where: "s", message: "unknown op `stat`, did you mean `start`?", spec: spectest.Sequence("acl: [{role: r, ops: [stat]}] #!", spectest.OneNode)},
 	{check: "acl-op", where: "s", message: "unknown op `suspend`: the ops are `start`, `stop`", spec: spectest.Sequence("acl: [{role: r, ops: [suspend]}] #!", spectest.OneNode)},
 
-	{check: "unused-sequence", where: "s", message: "no node calls the sequence, and without `request: true` no user can ask for it",
+	{check: "unused-sequence", where: "s", message: "no node calls the sequence, and users cannot ask for it without `request: true`",
 		spec: "sequences:\n  s: #!\n    " + spectest.OneNode},
 }
 
@@ -74,9 +74,9 @@ func withArg(list, arg string) string {
 }
 
 var badArgs = []badSpec{
-	{check: "duplicate-arg", where: "s", message: "the sequence has arg `x` here and on line 5",
+	{check: "duplicate-arg", where: "s", message: "the sequence has arg `x` here and also on line 5",
 		spec: spectest.Sequence("args:", "  required: [{name: x}]", "  optional: [{name: x, default: y}] #!", spectest.OneNode)},
-	{check: "duplicate-arg", where: "s", message: "the sequence has arg `x` here and on line 6",
+	{check: "duplicate-arg", where: "s", message: "the sequence has arg `x` here and also on line 6",
 		spec: spectest.Sequence("args:", "  static:", "    - {name: x, default: y}", "    - {name: x, default: y} #!", spectest.OneNode)},
 	{check: "required-default", where: "s", message: "required arg `x` has a default: leave it out, or make the arg optional", spec: withArg("required", "{name: x, default: y}")},
 	{check: "missing-default", where: "s", message: "optional arg `x` has no `default` (the empty text is \"\")", spec: withArg("optional", "{name: x}")},
@@ -88,10 +88,10 @@ var badArgs = []badSpec{
 	{check: "arg-rules", where: "s", message: "each choice in `enum` of `x` must be a whole number (int), not the text `b`", spec: withArg("required", "{name: x, type: int, enum: [1, b]}")},
 	{check: "arg-rules", where: "s", message: "each choice in `enum` of `x` must be a whole number (int), not the text `a`", spec: withArg("required", "{name: x, type: int, enum: [a, a]}")},
 	{check: "arg-rules", where: "s", message: "`enum` of `x` is empty: no value would be allowed", spec: withArg("required", "{name: x, enum: []}")},
-	{check: "arg-rules", where: "s", message: "`pattern` of `x`: `a(` is no regular expression: error parsing regexp: missing closing ): `a(`", spec: withArg("required", "{name: x, pattern: 'a('}")},
+	{check: "arg-rules", where: "s", message: "`pattern` of `x`: `a(` is not a regular expression: error parsing regexp: missing closing ): `a(`", spec: withArg("required", "{name: x, pattern: 'a('}")},
 	{check: "arg-rules", where: "s", message: "`pattern` of `x` needs a string, and the type is int", spec: withArg("required", "{name: x, type: int, pattern: ^a}")},
 
-	{check: "loose-pattern", where: "s", message: "`pattern` of `x` has no anchor, so that a value matches if any part of it does; the whole value is meant by `^([a-z]+)$`", spec: withArg("required", "{name: x, pattern: '[a-z]+'}")},
+	{check: "loose-pattern", where: "s", message: "`pattern` of `x` has no anchor, so a value matches if any part of it does; to match the whole value, write `^([a-z]+)$`", spec: withArg("required", "{name: x, pattern: '[a-z]+'}")},
 
 	{check: "bad-default", where: "s", message: "the default of `x` must be a whole number (int), not the number 1.5", spec: withArg("optional", "{name: x, type: int, default: 1.5}")},
 	{check: "bad-default", where: "s", message: "the default of `x` must be a whole number (int), not the text `5`", spec: withArg("optional", "{name: x, type: int, default: '5'}")},

@@ -13,7 +13,7 @@ import (
 func (d *decoder) decodeApps(n *yaml.Node) {
 	twice := func(e entry, first int) {
 		d.app = e.key
-		d.report("duplicate-app", e.line, "the app is defined here and at %s:%d", d.name, first)
+		d.report("duplicate-app", e.line, "the app is defined here and also at %s:%d", d.name, first)
 		d.app = ""
 	}
 	for _, e := range d.entriesOnce(n, "`apps`", twice) {
@@ -104,13 +104,13 @@ func (d *decoder) appDuration(e entry, a *App) proto.Seconds {
 		if err = n.Decode(&seconds); err == nil && math.Abs(seconds) < math.MaxInt64/float64(time.Second) {
 			t = time.Duration(math.Round(seconds * float64(time.Second)))
 		} else {
-			d.report("app-duration", e.line, "%s is %s seconds, which is too much", problem.Quote(e.key), problem.Quote(n.Value))
+			d.report("app-duration", e.line, "%s is %s seconds, which is too long", problem.Quote(e.key), problem.Quote(n.Value))
 			return 0
 		}
 	}
 	switch {
 	case err != nil:
-		d.report("app-duration", e.line, "%s is %s, which is no duration: write a number of seconds, or one with a unit such as 90s, 5m or 1h30m", problem.Quote(e.key), problem.Quote(n.Value))
+		d.report("app-duration", e.line, "%s is %s, which is not a duration: write a number of seconds, or one with a unit such as 90s, 5m or 1h30m", problem.Quote(e.key), problem.Quote(n.Value))
 	case t == 0:
 		d.report("app-duration", e.line, "%s must be more than 0; leave it out for none", problem.Quote(e.key))
 	default:

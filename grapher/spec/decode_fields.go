@@ -75,7 +75,7 @@ func (d *decoder) unknownField(e entry, what string, known []string) {
 // its own. Keys that are there twice are reported.
 func (d *decoder) entries(n *yaml.Node, what string) []entry {
 	return d.entriesOnce(n, what, func(e entry, first int) {
-		d.report("duplicate-key", e.line, "the key %s stands here and on line %d", problem.Quote(e.key), first)
+		d.report("duplicate-key", e.line, "the key %s is here and also on line %d", problem.Quote(e.key), first)
 	})
 }
 
@@ -256,7 +256,7 @@ func (d *decoder) duration(e entry, check string) proto.Duration {
 	case n.Value == "" && n.ShortTag() == "!!str":
 		return 0
 	case err != nil:
-		d.report(check, e.line, "%s is %s, which is no duration: write a number with a unit, such as 30s, 5m or 1h30m", problem.Quote(e.key), problem.Quote(n.Value))
+		d.report(check, e.line, "%s is %s, which is not a duration: write a number with a unit, such as 30s, 5m or 1h30m", problem.Quote(e.key), problem.Quote(n.Value))
 	case t < 0:
 		d.report(check, e.line, "%s is negative: %s", problem.Quote(e.key), problem.Plain(n.Value))
 	case t == 0 && check == "timeout":

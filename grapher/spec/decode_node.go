@@ -12,7 +12,7 @@ import (
 func (d *decoder) decodeNodes(e entry, s *Sequence) {
 	twice := func(e entry, first int) {
 		d.node = e.key
-		d.report("duplicate-key", e.line, "the node is defined here and on line %d", first)
+		d.report("duplicate-key", e.line, "the node is defined here and also on line %d", first)
 		d.node = ""
 	}
 	for _, e := range d.entriesOnce(e.value, "`nodes`", twice) {

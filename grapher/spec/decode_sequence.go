@@ -13,7 +13,7 @@ import (
 func (d *decoder) decodeSequences(n *yaml.Node) {
 	twice := func(e entry, first int) {
 		d.sequence = e.key
-		d.report("duplicate-sequence", e.line, "the sequence is defined here and at %s:%d", d.name, first)
+		d.report("duplicate-sequence", e.line, "the sequence is defined here and also at %s:%d", d.name, first)
 		d.sequence = ""
 	}
 	for _, e := range d.entriesOnce(n, "`sequences`", twice) {
@@ -120,7 +120,7 @@ func (d *decoder) finishArg(a *argDecl) {
 func compilePattern(p string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(p)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no regular expression: %w", problem.Quote(p), err)
+		return nil, fmt.Errorf("%s is not a regular expression: %w", problem.Quote(p), err)
 	}
 	return re, nil
 }
