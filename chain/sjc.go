@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/treadle-run/treadle/proto"
@@ -91,7 +92,7 @@ func (c *Chain) loadJobs(sjc *proto.SuspendedJobChain) error {
 }
 
 func (c *Chain) loadSequences(sjc *proto.SuspendedJobChain, number map[string]int32) error {
-	return firstError(
+	return cmp.Or(
 		load(c, number, "sequenceTries", sjc.SequenceTries, func(s *sequence, n uint) { s.tries = count32(n) }),
 		load(c, number, "sequenceRuns", sjc.SequenceRuns, func(s *sequence, n uint) { s.runs = count32(n) }),
 		load(c, number, "sequenceStartedAt", sjc.SequenceStartedAt, func(s *sequence, t int64) { s.startedAt = t }),
@@ -107,15 +108,6 @@ func load[V any](c *Chain, number map[string]int32, field string, values map[str
 			return invalid(c.jc, "%s has sequence %q, which is not in the chain", field, id)
 		}
 		set(&c.seqs[q], v)
-	}
-	return nil
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package proto
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // AppInput is an app as users write it. It tells a number that is there and 0 from
 // one that is left out, and takes what AppStatus has beside the app, so that what was
@@ -43,7 +46,7 @@ func (in AppInput) Definition() (App, error) {
 		Name: in.Name, Request: in.Request, Args: in.Args, Cron: in.Cron, Starts: in.Starts, Depends: in.Depends, Timezone: in.Timezone,
 		Host: in.Host, Undo: in.Undo, Missed: in.Missed, Overlap: in.Overlap, Gap: in.Gap, Fold: in.Fold,
 	}
-	return app, firstError(
+	return app, cmp.Or(
 		given("every", in.Every, &app.Every), given("timeout", in.Timeout, &app.Timeout), given("deadline", in.Deadline, &app.Deadline),
 		given("failureDelay", in.FailureDelay, &app.FailureDelay), given("jitter", in.Jitter, &app.Jitter),
 		given("missedCap", in.MissedCap, &app.MissedCap),
@@ -57,15 +60,6 @@ func given[T ~int64 | ~uint](field string, value, to *T) error {
 	}
 	if *to = *value; *value == 0 {
 		return Errorf(CodeInvalid, "`%s` must be more than 0; leave it out for none", field)
-	}
-	return nil
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

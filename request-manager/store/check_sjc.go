@@ -42,35 +42,24 @@ func (c *checker) checkSuspended(ctx context.Context, t *database.Tx, page []*ch
 // checkSJCs looks at suspended job chains.
 func (c *checker) checkSJCs(ctx context.Context) error {
 	last := ""
-	for seen := 0; c.opt.Requests == 0 || seen < c.opt.Requests; {
-		var f *found
-		n := 0
-		next := last
-		err := c.s.db.ReadTx(ctx, "check", func(ctx context.Context, t *database.Tx) error {
-			n, next, f = 0, last, &found{}
-			now, err := c.s.db.ReadNow(ctx, t)
-			if err != nil {
-				return err
-			}
-			return c.s.db.Query(`SELECT c.request_id, c.claimed_by, c.claimed_at, r.state FROM suspended_job_chains c
-				LEFT JOIN requests r ON r.request_id = c.request_id
-				WHERE c.request_id > ? ORDER BY c.request_id LIMIT ?`, last, checkPage).
-				Rows(ctx, t, func(scan func(...any) error) error {
-					n++
-					return c.checkSJC(scan, now, &next, f)
-				})
-		})
+	return c.pages(ctx, func(ctx context.Context, t *database.Tx, f *found) (n int, err error) {
+		now, err := c.s.db.ReadNow(ctx, t)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		c.take(f)
-		if n < checkPage {
-			return nil
+		next := last
+		err = c.s.db.Query(`SELECT c.request_id, c.claimed_by, c.claimed_at, r.state FROM suspended_job_chains c
+			LEFT JOIN requests r ON r.request_id = c.request_id
+			WHERE c.request_id > ? ORDER BY c.request_id LIMIT ?`, last, checkPage).
+			Rows(ctx, t, func(scan func(...any) error) error {
+				n++
+				return c.checkSJC(scan, now, &next, f)
+			})
+		if err == nil {
+			last = next
 		}
-		seen += n
-		last = next
-	}
-	return nil
+		return n, err
+	})
 }
 
 // checkSJC looks at one, and sets id to that of its request.
