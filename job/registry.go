@@ -12,10 +12,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// MaxTypeLength is the limit of the name of a job type, in bytes.
-const MaxTypeLength = 75
+	"github.com/treadle-run/treadle/proto"
+)
 
 // Registry makes jobs by the name of their type. Register everything before
 // the first use; after that it is safe for concurrent use.
@@ -33,8 +32,8 @@ func NewRegistry() *Registry {
 // http.Handle, it panics if the name is empty, too long or taken: that is a
 // mistake in the program.
 func (r *Registry) Register(jobType string, make func() Job) {
-	if jobType == "" || len(jobType) > MaxTypeLength || strings.ContainsFunc(jobType, isControl) {
-		panic(fmt.Sprintf("job: type name %q: must have 1 to %d bytes and no control characters", jobType, MaxTypeLength))
+	if err := proto.CheckJobType(jobType, proto.MaxJobType); err != nil {
+		panic(fmt.Sprintf("job: the name of type %q %v", jobType, err))
 	}
 	if _, ok := r.makers[jobType]; ok {
 		panic(fmt.Sprintf("job: type %q is registered twice", jobType))
@@ -44,8 +43,6 @@ func (r *Registry) Register(jobType string, make func() Job) {
 	}
 	r.makers[jobType] = make
 }
-
-func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
 // Has reports whether the type is registered.
 func (r *Registry) Has(jobType string) bool {

@@ -19,9 +19,9 @@ func TestRegisterRefusesMistakesOfTheProgram(t *testing.T) {
 		make          func() job.Job
 		says          string
 	}{
-		{"empty name", "", make, "must have 1 to 75 bytes"},
-		{"long name", strings.Repeat("x", 76), make, "must have 1 to 75 bytes"},
-		{"control character", "a\nb", make, "no control characters"},
+		{"empty name", "", make, "is empty"},
+		{"long name", strings.Repeat("x", 76), make, "has 76 bytes, and the limit is 75"},
+		{"control character", "a\nb", make, "has control characters"},
 		{"taken name", "team/taken", make, `"team/taken" is registered twice`},
 		{"nothing to make it", "nil", nil, "no function"},
 	}

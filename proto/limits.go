@@ -8,8 +8,6 @@ const (
 	// DefaultDataSize is the limit of the JSON of the job data that one job sets, in
 	// bytes, where the configuration says nothing else.
 	DefaultDataSize = 1 << 20
-	// MaxHost is the limit of the name of a host, in bytes.
-	MaxHost = 255
 	// MaxMissedCap is the limit of App.MissedCap.
 	MaxMissedCap = 10_000
 )

@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/treadle-run/treadle/calendar"
 	"github.com/treadle-run/treadle/grapher/problem"
@@ -73,17 +71,18 @@ func (c *appCheck) run() {
 	}
 }
 
-var appName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
-
 func (c *appCheck) name() {
-	switch name := c.app.Name; {
-	case name == "":
-		c.problem("name", "app-name", "the name of an app is empty")
-	case len(name) > maxSequenceName:
-		c.problem("name", "app-name", "the name of an app may have %d bytes, %s has %d", maxSequenceName, problem.Quote(name), len(name))
-	case !appName.MatchString(name):
-		c.problem("name", "app-name", "the name of an app has letters, digits, dots, hyphens and underscores, and begins with a letter or a digit: %s", problem.Quote(name))
+	if err := proto.CheckAppName(c.app.Name); err != nil {
+		c.problem("name", "app-name", "the name of an app %v%s", err, shown(c.app.Name))
 	}
+}
+
+// shown returns ": `x`" for a name x that is not empty.
+func shown(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ": " + problem.Quote(name)
 }
 
 func (c *appCheck) request() {
@@ -186,12 +185,8 @@ func (c *appCheck) missingArgs(field string, seq *spec.Sequence) {
 }
 
 func (c *appCheck) host() {
-	bad := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '/' }
-	switch host := c.app.Host; {
-	case len(host) > proto.MaxHost:
-		c.problem("host", "app-host", "`host` may have %d bytes, %s has %d", proto.MaxHost, problem.Quote(host), len(host))
-	case strings.ContainsFunc(host, bad):
-		c.problem("host", "app-host", "`host` must not have spaces or slashes: %s", problem.Quote(host))
+	if err := proto.CheckHost(c.app.Host); err != nil {
+		c.problem("host", "app-host", "`host` %v%s", err, shown(c.app.Host))
 	}
 }
 

@@ -75,9 +75,9 @@ var badApps = []badSpec{
 
 	{check: "duplicate-app", app: "x", message: "the app is defined here and also at dir/bad.yaml:27", spec: apps("x: {request: bare, every: 1m}", "x: {request: bare, every: 1m} #!")},
 	{check: "duplicate-app", app: "x", message: "the app is defined here and also at dir/bad.yaml:27", spec: apps("x: {request: bare, every: 1m}") + "---\napps:\n  x: {request: bare, every: 1m} #!\n"},
-	{check: "app-name", app: "a/b", message: "the name of an app has letters, digits, dots, hyphens and underscores, and begins with a letter or a digit: `a/b`", spec: apps("a/b: {request: bare, every: 1m} #!")},
-	{check: "app-name", app: "..", message: "the name of an app has letters, digits, dots, hyphens and underscores, and begins with a letter or a digit: `..`", spec: apps("..: {request: bare, every: 1m} #!")},
-	{check: "app-name", app: strings.Repeat("x", 76), message: "the name of an app may have 75 bytes, `" + strings.Repeat("x", 76) + "` has 76", spec: apps(strings.Repeat("x", 76) + ": {request: bare, every: 1m} #!")},
+	{check: "app-name", app: "a/b", message: "the name of an app must have only letters, digits, dots, hyphens and underscores, and start with a letter or a digit: `a/b`", spec: apps("a/b: {request: bare, every: 1m} #!")},
+	{check: "app-name", app: "..", message: "the name of an app must have only letters, digits, dots, hyphens and underscores, and start with a letter or a digit: `..`", spec: apps("..: {request: bare, every: 1m} #!")},
+	{check: "app-name", app: strings.Repeat("x", 76), message: "the name of an app has 76 bytes, and the limit is 75: `" + strings.Repeat("x", 76) + "`", spec: apps(strings.Repeat("x", 76) + ": {request: bare, every: 1m} #!")},
 
 	{check: "app-request", app: "x", message: "the app has no `request`", spec: apps("x: #!", "  every: 1m")},
 	{check: "app-request", app: "x", message: "`request` is `bear`, but no request has that name, did you mean `bare`?", spec: apps("x:", "  every: 1m", "  request: bear #!")},
@@ -150,8 +150,8 @@ var badApps = []badSpec{
 	{check: "app-policy", app: "x", message: "`fold` has no effect with @every, which knows no zone", spec: app("  cron: '@every 1m'", "  fold: both #!")},
 	{check: "app-policy", app: "x", message: "`fold` cannot be `boht`, did you mean `both`?", spec: app("  starts: daily", "  fold: boht #!")},
 
-	{check: "app-host", app: "x", message: "`host` must not have spaces or slashes: `a b`", spec: app("  every: 1m", "  host: a b #!")},
-	{check: "app-host", app: "x", message: "`host` may have 255 bytes, `" + strings.Repeat("h", 100) + "...` has 256", spec: app("  every: 1m", "  host: "+strings.Repeat("h", 256)+" #!")},
+	{check: "app-host", app: "x", message: "`host` must not have spaces, slashes or control characters: `a b`", spec: app("  every: 1m", "  host: a b #!")},
+	{check: "app-host", app: "x", message: "`host` has 256 bytes, and the limit is 255: `" + strings.Repeat("h", 100) + "...`", spec: app("  every: 1m", "  host: "+strings.Repeat("h", 256)+" #!")},
 }
 
 // The state system and its neighbours, with all fields there are.

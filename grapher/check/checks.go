@@ -100,7 +100,7 @@ var checks = []check{
 	{Check: Check{"app-cycle", problem.Error, "Apps depend on each other in a cycle."}},
 	{Check: Check{"app-duration", problem.Error, "A duration of an app is malformed, not more than 0, too short, or a `jitter` longer than the time between two starts."}},
 	{Check: Check{"app-policy", problem.Error, "`missed`, `missedCap`, `overlap`, `gap` or `fold` is unknown, or has no effect in this app."}},
-	{Check: Check{"app-host", problem.Error, "`host` is too long, or has spaces or slashes."}},
+	{Check: Check{"app-host", problem.Error, "`host` is too long, or has spaces, slashes or control characters."}},
 
 	{Check: Check{"renamed-twice", problem.Warning, "A node gives one arg under two names."}, node: checkRenamedTwice},
 	{Check: Check{"each-and-given", problem.Warning, "A node has the same list in `each` and in `given`."}, node: checkEachAndGiven},

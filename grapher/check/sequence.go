@@ -2,19 +2,10 @@ package check
 
 import (
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/treadle-run/treadle/grapher/problem"
 	"github.com/treadle-run/treadle/grapher/spec"
-	"github.com/treadle-run/treadle/job"
-)
-
-// The most bytes that names may have. They are columns of the database.
-const (
-	maxSequenceName = 75
-	maxNodeName     = 100
-	maxArgName      = 100
+	"github.com/treadle-run/treadle/proto"
 )
 
 func checkDuplicateSequence(p *pass) {
@@ -30,45 +21,40 @@ func checkDuplicateSequence(p *pass) {
 }
 
 func checkNames(p *pass, s *spec.Sequence) {
-	p.name(s.Line, "a sequence", s.Name, maxSequenceName, "/")
+	p.name(s.Line, "a sequence", s.Name, proto.MaxSequenceName)
 	for _, list := range s.Args.Lists() {
 		for _, a := range list {
-			p.name(a.Fields.Line("name", a.Line), "an arg", a.Name, maxArgName, "/")
+			p.name(a.Fields.Line("name", a.Line), "an arg", a.Name, proto.MaxArgName)
 		}
 	}
 	for _, n := range p.nodes[s.Name] {
 		p := p.on(s, n)
-		p.name(n.Line, "a node", n.Name, maxNodeName, "/")
+		p.name(n.Line, "a node", n.Name, proto.MaxNodeName)
 		if n.Category == spec.CategoryJob && n.Type != "" {
-			p.name(n.Fields.Line("type", n.Line), "a job type", n.Type, job.MaxTypeLength, "")
+			if err := proto.CheckJobType(n.Type, proto.MaxJobType); err != nil {
+				p.problem(n.Fields.Line("type", n.Line), "the name of a job type %v%s", err, shown(n.Type))
+			}
 		}
 		for _, a := range n.Args {
 			if a.Expected != "" {
-				p.name(a.Fields.Line("expected", a.Line), "an arg", a.Expected, maxArgName, "/")
+				p.name(a.Fields.Line("expected", a.Line), "an arg", a.Expected, proto.MaxArgName)
 			}
 		}
 		for _, e := range n.Each {
-			p.name(e.Line, "an arg", e.Element, maxArgName, "/")
+			p.name(e.Line, "an arg", e.Element, proto.MaxArgName)
 		}
 		for _, set := range n.Sets {
 			if set.As != "" {
-				p.name(set.Fields.Line("as", set.Line), "an arg", set.As, maxArgName, "/")
+				p.name(set.Fields.Line("as", set.Line), "an arg", set.As, proto.MaxArgName)
 			}
 		}
 	}
 }
 
-// name checks the name of a thing.
-func (p *pass) name(line int, what, name string, most int, forbidden string) {
-	switch {
-	case name == "":
-		p.problem(line, "the name of %s is empty", what)
-	case len(name) > most:
-		p.problem(line, "the name of %s may have %d bytes, %s has %d", what, most, problem.Quote(name), len(name))
-	case strings.ContainsFunc(name, unicode.IsControl):
-		p.problem(line, "the name of %s has control characters: %s", what, problem.Quote(name))
-	case forbidden != "" && strings.ContainsAny(name, forbidden):
-		p.problem(line, "the name of %s must not have a slash: %s", what, problem.Quote(name))
+// name reports what is wrong with the name of a thing.
+func (p *pass) name(line int, what, name string, limit int) {
+	if err := proto.CheckName(name, limit); err != nil {
+		p.problem(line, "the name of %s %v%s", what, err, shown(name))
 	}
 }
 

@@ -66,6 +66,7 @@ func (c Config) Validate() error {
 		config.ValidateNames("server.names", c.Server.Names),
 		c.Server.TLS.ValidateServer("server.tls"),
 		c.validateServerURL(),
+		c.validateHost(),
 		config.ValidateURL("rm_client.url", c.RMClient.URL),
 		c.RMClient.TLS.Validate("rm_client.tls"),
 		c.Cluster.Validate(),
@@ -82,6 +83,13 @@ func (c Config) validateServerURL() error {
 	}
 	if config.IsWildcard(c.Server.Addr) {
 		return fmt.Errorf("server.url: must say how Request Managers reach this runner, since server.addr is %s", c.Server.Addr)
+	}
+	return nil
+}
+
+func (c Config) validateHost() error {
+	if err := proto.CheckHost(c.Host); err != nil {
+		return fmt.Errorf("host: %w", err)
 	}
 	return nil
 }

@@ -22,14 +22,11 @@ type Apps interface {
 	PauseApp(ctx context.Context, name string, paused bool) error
 }
 
-// maxAppName is the limit of the name of an app, in bytes.
-const maxAppName = 75
-
 // appName returns the name of the app that the path names; CodeNotFound for what no
 // app can be called.
 func appName(c echo.Context) (string, error) {
 	name, err := url.PathUnescape(c.Param("name"))
-	if err != nil || name == "" || len(name) > maxAppName {
+	if err != nil || proto.CheckAppName(name) != nil {
 		return "", proto.Errorf(proto.CodeNotFound, "no app with that name")
 	}
 	return name, nil

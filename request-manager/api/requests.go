@@ -35,9 +35,6 @@ type Reader interface {
 // keyHeader makes creating a request idempotent.
 const keyHeader = "Idempotency-Key"
 
-// maxKey is the limit of an idempotency key, in bytes.
-const maxKey = 255
-
 // maxJobID is the limit of the id of a job, in bytes.
 const maxJobID = 32
 
@@ -84,8 +81,8 @@ func idempotencyKey(c echo.Context) (string, error) {
 		return "", nil
 	}
 	key := keys[0]
-	if len(keys) > 1 || key == "" || len(key) > maxKey || !printableASCII(key) {
-		return "", proto.Errorf(proto.CodeInvalid, "header %s: expected one key of 1 to %d printable ASCII characters", keyHeader, maxKey)
+	if len(keys) > 1 || key == "" || len(key) > proto.MaxIdempotencyKey || !printableASCII(key) {
+		return "", proto.Errorf(proto.CodeInvalid, "header %s: expected one key of 1 to %d printable ASCII characters", keyHeader, proto.MaxIdempotencyKey)
 	}
 	return key, nil
 }

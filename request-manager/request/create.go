@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/rs/xid"
 
@@ -99,8 +96,8 @@ func CheckArgsSize(args proto.Values, limit int) error {
 }
 
 func checkHost(host string) error {
-	if len(host) > proto.MaxHost || !utf8.ValidString(host) || strings.ContainsFunc(host, unicode.IsControl) || strings.TrimSpace(host) != host {
-		return proto.Errorf(proto.CodeInvalid, "host: expected the name of a host, of at most %d bytes", proto.MaxHost)
+	if err := proto.CheckHost(host); err != nil {
+		return proto.Errorf(proto.CodeInvalid, "host: the name of the host %v", err)
 	}
 	return nil
 }

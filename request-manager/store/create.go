@@ -16,9 +16,7 @@ import (
 
 // Limits of what is stored of a request, in bytes.
 const (
-	maxType    = 75
-	maxUser    = 100
-	maxArgName = 100
+	maxUser = 100
 )
 
 // NewRequest is all that is stored when a request is created.
@@ -155,14 +153,14 @@ func (r *NewRequest) check() error {
 	if err := database.CheckName("user", r.Request.User, maxUser); err != nil {
 		return err
 	}
-	if err := database.CheckName("type", r.Request.Type, maxType); err != nil {
+	if err := database.CheckName("type", r.Request.Type, proto.MaxSequenceName); err != nil {
 		return err
 	}
 	if err := database.CheckName("host", r.Request.Host, proto.MaxHost); err != nil {
 		return err
 	}
 	for name := range r.ArgValues {
-		if err := database.CheckName("arg "+name, name, maxArgName); err != nil {
+		if err := database.CheckName("arg "+name, name, proto.MaxArgName); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func (p *AppPut) check() error {
 	if p.App.Name == "" {
 		return proto.Errorf(proto.CodeInvalid, "the app has no name")
 	}
-	if err := database.CheckName("app", p.App.Name, maxApp); err != nil {
+	if err := database.CheckName("app", p.App.Name, proto.MaxAppName); err != nil {
 		return err
 	}
 	return database.CheckName("host", p.App.Host, proto.MaxHost)

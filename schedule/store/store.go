@@ -21,7 +21,6 @@ const DefaultShards = 64
 
 // Limits of what is stored of an app, in bytes.
 const (
-	maxApp      = 75
 	maxMember   = 100
 	maxInstance = 200
 )
