@@ -1,6 +1,6 @@
 // Package proto holds the nouns of Treadle as they stand on the wire and in the
 // database: requests, job chains, job log entries, runners, reports, and the one
-// error type. It has the states and the legal moves between them, and nothing
+// error type. It has the states, and nothing
 // that does I/O.
 //
 // It imports the standard library alone; every other package may import it.

@@ -55,22 +55,3 @@ func ParseState(name string) (State, error) {
 func (s State) Final() bool {
 	return s == StateComplete || s == StateFail || s == StateStopped
 }
-
-// requestMoves has every legal move of a request.
-var requestMoves = map[State][]State{
-	StatePending:   {StateRunning, StateFail, StateStopped},
-	StateRunning:   {StateComplete, StateFail, StateStopped, StateSuspended, StatePending},
-	StateSuspended: {StateRunning, StateFail, StateStopped},
-}
-
-// CanMove reports whether a request may go from one state to the other.
-// RUNNING -> PENDING is the way back of a request that no runner took: it was
-// marked RUNNING before it was sent, and nothing of it ran.
-func CanMove(from, to State) bool {
-	for _, s := range requestMoves[from] {
-		if s == to {
-			return true
-		}
-	}
-	return false
-}

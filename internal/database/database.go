@@ -115,7 +115,7 @@ func (d *DB) Ping(ctx context.Context) error {
 // Now returns the time by the database's clock, in UTC, to the microsecond.
 func (d *DB) Now(ctx context.Context) (time.Time, error) {
 	var now int64
-	err := d.Do(ctx, "now", func(ctx context.Context, _ int) error {
+	err := d.Do(ctx, "now", func(ctx context.Context) error {
 		var err error
 		now, err = d.ReadNow(ctx, d.Reader)
 		return err

@@ -193,7 +193,7 @@ func (d *DB) MigrationStatus(ctx context.Context) (current, newest uint, dirty b
 	if _, newest, err = d.sourceSteps(); err != nil {
 		return 0, 0, false, fmt.Errorf("migration status: %w", err)
 	}
-	err = d.Do(ctx, "migration status", func(ctx context.Context, _ int) error {
+	err = d.Do(ctx, "migration status", func(ctx context.Context) error {
 		var err error
 		current, dirty, err = d.schemaVersion(ctx)
 		return err

@@ -25,12 +25,13 @@ const (
 
 // Do is the one place where transactions are tried again. It runs fn, which must
 // be a whole transaction, until it succeeds, fails for a reason that time does
-// not heal, or the tries are used up. The try that fn sees counts from 1; a later
-// one may find that an earlier one went through after all. Errors name op.
-func (d *DB) Do(ctx context.Context, op string, fn func(ctx context.Context, try int) error) error {
+// not heal, or the tries are used up. A later try may find that an earlier one went
+// through after all: what must not happen twice is for InTxOnce or DoOnce. Errors name
+// op.
+func (d *DB) Do(ctx context.Context, op string, fn func(ctx context.Context) error) error {
 	again, away := 0, 0
 	for try := 1; ; try++ {
-		err := fn(ctx, try)
+		err := fn(ctx)
 		if err == nil {
 			return nil
 		}
@@ -71,8 +72,8 @@ func unavailable(class ErrorClass) error {
 type Tx struct {
 	*sql.Tx
 	DB *DB
-	// Try is 1 for the first try of the transaction, see Do.
-	Try int
+	// Token is what InTxOnce knows the transaction by; 0 in others.
+	Token Token
 }
 
 // InTx runs fn in a transaction, with Do. The end of a ctx without a deadline keeps
@@ -80,49 +81,56 @@ type Tx struct {
 // short, the driver bounds each statement, and to watch ctx costs two switches
 // between goroutines for each of them. A deadline is kept.
 func (d *DB) InTx(ctx context.Context, op string, fn func(ctx context.Context, t *Tx) error) error {
-	return d.Do(ctx, op, func(ctx context.Context, try int) (err error) {
-		if d.turn != nil {
-			select {
-			case d.turn <- struct{}{}:
-				defer func() { <-d.turn }()
-			case <-ctx.Done():
-				return context.Cause(ctx)
+	return d.Do(ctx, op, func(ctx context.Context) error {
+		return d.inTx(ctx, func(ctx context.Context, t *sql.Tx) error {
+			if err := fn(ctx, &Tx{Tx: t, DB: d}); err != nil {
+				_ = t.Rollback() // it cannot be worse than err
+				return err
 			}
-		}
-		conn, err := d.Writer.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			if e := conn.Close(); err == nil && !errors.Is(e, sql.ErrConnDone) {
-				err = e
-			}
-		}()
-		if _, ok := ctx.Deadline(); !ok {
-			ctx = context.WithoutCancel(ctx)
-		}
-		sqlTx, err := conn.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		if err := fn(ctx, &Tx{Tx: sqlTx, DB: d, Try: try}); err != nil {
-			_ = sqlTx.Rollback() // it cannot be worse than err
-			return err
-		}
-		return sqlTx.Commit()
+			return t.Commit()
+		})
 	})
+}
+
+// inTx begins a transaction, which fn ends.
+func (d *DB) inTx(ctx context.Context, fn func(ctx context.Context, t *sql.Tx) error) (err error) {
+	if d.turn != nil {
+		select {
+		case d.turn <- struct{}{}:
+			defer func() { <-d.turn }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	conn, err := d.Writer.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := conn.Close(); err == nil && !errors.Is(e, sql.ErrConnDone) {
+			err = e
+		}
+	}()
+	if _, ok := ctx.Deadline(); !ok {
+		ctx = context.WithoutCancel(ctx)
+	}
+	t, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return fn(ctx, t)
 }
 
 // ReadTx runs fn in a transaction that only reads, and sees the database as it was
 // at one moment, with Do.
 func (d *DB) ReadTx(ctx context.Context, op string, fn func(ctx context.Context, t *Tx) error) error {
-	return d.Do(ctx, op, func(ctx context.Context, try int) error {
+	return d.Do(ctx, op, func(ctx context.Context) error {
 		sqlTx, err := d.Reader.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 		if err != nil {
 			return err
 		}
 		defer sqlTx.Rollback()
-		return fn(ctx, &Tx{Tx: sqlTx, DB: d, Try: try})
+		return fn(ctx, &Tx{Tx: sqlTx, DB: d})
 	})
 }
 

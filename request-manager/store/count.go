@@ -10,7 +10,7 @@ import (
 // reads the index on state alone.
 func (s *Store) CountOpen(ctx context.Context) (map[proto.State]int, error) {
 	out := map[proto.State]int{}
-	err := s.db.Do(ctx, "count requests", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "count requests", func(ctx context.Context) error {
 		for _, state := range []proto.State{proto.StatePending, proto.StateRunning, proto.StateSuspended} {
 			var n int
 			q := s.db.Query("SELECT COUNT(*) FROM requests{index requests_state} WHERE state = ?", state)

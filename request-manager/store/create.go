@@ -47,13 +47,7 @@ func (s *Store) CreateRequests(ctx context.Context, reqs []NewRequest) error {
 		return err
 	}
 	var now int64
-	err = s.db.InTx(ctx, "create requests", func(ctx context.Context, t *database.Tx) error {
-		if t.Try > 1 {
-			err := s.db.Query("SELECT created_at FROM requests WHERE request_id = ?", reqs[0].Request.ID).Row(ctx, t, &now)
-			if !errors.Is(err, ErrNotFound) {
-				return err // an earlier try went through, and with it all of them
-			}
-		}
+	err = s.db.InTxOnce(ctx, "create requests", requestToken(reqs[0].Request.ID), func(ctx context.Context, t *database.Tx) error {
 		var err error
 		if now, err = s.db.ReadNow(ctx, t); err != nil {
 			return err
@@ -127,7 +121,7 @@ func (rows *newRows) insert(ctx context.Context, t *database.Tx, now int64) erro
 	}{
 		{"INSERT INTO idempotency_keys (key_hash, request_id, body_hash, created_at) VALUES", rows.keys, []any{now}},
 		{`INSERT INTO requests (request_id, type, user, state, total_jobs, reason, args, host,
-			created_at, updated_at, epoch, finished_jobs) VALUES`, rows.requests, []any{now, now, 0, 0}},
+			created_at, updated_at, epoch, finished_jobs, change_token) VALUES`, rows.requests, []any{now, now, 0, 0, t.Token}},
 		{"INSERT INTO request_archives (request_id, job_chain) VALUES", rows.archives, nil},
 		{"INSERT INTO request_args (request_id, name, value_hash, created_at) VALUES", rows.args, []any{now}},
 	} {
@@ -189,7 +183,7 @@ func (s *Store) firstTaken(ctx context.Context, reqs []NewRequest) (int, error) 
 // key, and the hash of its body; ErrNotFound if there is none.
 func (s *Store) RequestByKey(ctx context.Context, user, key string) (id string, bodyHash []byte, err error) {
 	hash := keyHash(user, key)
-	err = s.db.Do(ctx, "request by idempotency key", func(ctx context.Context, _ int) error {
+	err = s.db.Do(ctx, "request by idempotency key", func(ctx context.Context) error {
 		return s.db.Query("SELECT request_id, body_hash FROM idempotency_keys WHERE key_hash = ?", hash[:]).Row(ctx, s.db.Reader, &id, &bodyHash)
 	})
 	return id, bodyHash, err
@@ -201,7 +195,7 @@ func (s *Store) PurgeKeys(ctx context.Context, olderThan time.Duration) (int, er
 	purged := 0
 	for {
 		var n int64
-		err := s.db.Do(ctx, "purge idempotency keys", func(ctx context.Context, _ int) error {
+		err := s.db.Do(ctx, "purge idempotency keys", func(ctx context.Context) error {
 			q := s.db.Query(`SELECT key_hash FROM idempotency_keys WHERE created_at < {now} - ? ORDER BY created_at LIMIT ?`,
 				olderThan.Microseconds(), database.ChunkRows)
 			del := s.db.Query("DELETE FROM idempotency_keys WHERE key_hash IN (")

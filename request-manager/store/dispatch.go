@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -26,7 +25,7 @@ type Pending struct {
 // ago, oldest first: those that any host may run, and those of these hosts.
 func (s *Store) PendingRequests(ctx context.Context, olderThan time.Duration, limit int, hosts ...string) ([]Pending, error) {
 	var out []Pending
-	err := s.db.Do(ctx, "pending requests", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "pending requests", func(ctx context.Context) error {
 		out = nil
 		// Equal times backwards by id: this is the index read from its end.
 		q := s.db.Query(`SELECT request_id, epoch, stop_requested_at IS NOT NULL, created_at, host FROM requests{index requests_state}
@@ -77,13 +76,12 @@ func (s *Store) dispatch(ctx context.Context, reqs []Handover, runnerID, url str
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	// The call knows what it took by a number that no other call has, also if the
-	// answer to the UPDATE is lost.
-	token := rand.Int64()
+	// The call knows what it took by its token, also if the answer to the UPDATE is lost.
+	token := database.NewToken()
 	var taken []string
-	err := s.db.Do(ctx, "dispatch", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "dispatch", func(ctx context.Context) error {
 		q := s.db.Query(`UPDATE requests{primary}
-			SET state = ?, epoch = epoch + 1, runner_id = ?, jr_url = ?, reason = '', handover_token = ?, handover_at = {now}, updated_at = {now}, started_at = COALESCE(started_at, {now})`,
+			SET state = ?, epoch = epoch + 1, runner_id = ?, jr_url = ?, reason = '', change_token = ?, handover_at = {now}, updated_at = {now}, started_at = COALESCE(started_at, {now})`,
 			proto.StateRunning, runnerID, url, token)
 		addFence(q, proto.StatePending, ids, epochs).Add(" AND stop_requested_at IS NULL")
 		n, err := q.Exec(ctx, s.db.Writer)
@@ -94,7 +92,7 @@ func (s *Store) dispatch(ctx context.Context, reqs []Handover, runnerID, url str
 			taken = ids
 			return nil
 		}
-		taken, err = s.db.Query(`SELECT request_id FROM requests WHERE handover_token = ? AND request_id IN {ids}`,
+		taken, err = s.db.Query(`SELECT request_id FROM requests WHERE change_token = ? AND request_id IN {ids}`,
 			token, ids).Strings(ctx, s.db.Writer)
 		return err
 	})
@@ -155,50 +153,49 @@ func addChoice(q *database.Query, ids []string, value func(id string) (key any, 
 // STOPPED if that was asked for. It is for requests that no runner took: one that
 // has job log entries is ErrNotUpdated, since it must not start from the beginning.
 func (s *Store) Return(ctx context.Context, id string, epoch uint64, reason string) error {
-	return s.db.Do(ctx, "return request "+id, func(ctx context.Context, try int) error {
-		q := s.db.Query(`UPDATE requests SET
+	return s.db.DoOnce(ctx, "return request "+id, requestToken(id), func(ctx context.Context, token database.Token) error {
+		q := s.db.Query(`UPDATE requests SET change_token = ?,
 			reason = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END,
 			finished_at = CASE WHEN stop_requested_at IS NULL THEN NULL ELSE {now} END, state = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END,
 			started_at = NULL, runner_id = NULL, jr_url = NULL, updated_at = {now} WHERE request_id = ? AND state = ?
 			AND epoch = ?
 				AND NOT EXISTS (SELECT 1 FROM job_log WHERE job_log.request_id = requests.request_id)`,
-			database.CleanReason(reason), stopReason, proto.StatePending, proto.StateStopped, id, proto.StateRunning, epoch)
+			token, database.CleanReason(reason), stopReason, proto.StatePending, proto.StateStopped, id, proto.StateRunning, epoch)
 		err := q.ExecOne(ctx, s.db.Writer)
 		if !errors.Is(err, ErrNotUpdated) {
 			return err
 		}
-		return s.doneBefore(ctx, s.db.Writer, try, id, epoch, proto.StatePending, proto.StateStopped)
+		return s.notUpdated(ctx, s.db.Writer, id)
 	})
 }
 
 // FailPending ends a PENDING request as FAIL, with the reason.
 func (s *Store) FailPending(ctx context.Context, id, reason string) error {
-	return s.db.Do(ctx, "fail request "+id, func(ctx context.Context, try int) error {
-		q := s.db.Query(`UPDATE requests SET state = ?, reason = ?, finished_at = {now}, updated_at = {now}
+	return s.db.DoOnce(ctx, "fail request "+id, requestToken(id), func(ctx context.Context, token database.Token) error {
+		q := s.db.Query(`UPDATE requests SET change_token = ?, state = ?, reason = ?, finished_at = {now}, updated_at = {now}
 			WHERE request_id = ? AND state = ?`,
-			proto.StateFail, database.CleanReason(reason), id, proto.StatePending)
+			token, proto.StateFail, database.CleanReason(reason), id, proto.StatePending)
 		err := q.ExecOne(ctx, s.db.Writer)
 		if !errors.Is(err, ErrNotUpdated) {
 			return err
 		}
-		return s.doneBefore(ctx, s.db.Writer, try, id, anyEpoch, proto.StateFail)
+		return s.notUpdated(ctx, s.db.Writer, id)
 	})
 }
 
-const anyEpoch = ^uint64(0)
+// requestToken is where a change of a request leaves its token.
+func requestToken(id string) database.Row {
+	return database.RowOf("SELECT change_token FROM requests WHERE request_id = ?", id)
+}
 
-// doneBefore is for a change that found no row to change. It returns nil if that
-// is so because an earlier try of the same change went through and its answer was
-// lost; else an error that says what the request is now.
-func (s *Store) doneBefore(ctx context.Context, db database.Querier, try int, id string, epoch uint64, states ...proto.State) error {
+// notUpdated is the error of a change that found no row to change: it says what the
+// request is now.
+func (s *Store) notUpdated(ctx context.Context, db database.Querier, id string) error {
 	var state proto.State
-	var now uint64
-	err := s.db.Query("SELECT state, epoch FROM requests WHERE request_id = ?", id).Row(ctx, db, &state, &now)
+	var epoch uint64
+	err := s.db.Query("SELECT state, epoch FROM requests WHERE request_id = ?", id).Row(ctx, db, &state, &epoch)
 	if err != nil {
 		return err
 	}
-	if try > 1 && slices.Contains(states, state) && (now == epoch || epoch == anyEpoch) {
-		return nil
-	}
-	return fmt.Errorf("%w: it is %s under epoch %d", ErrNotUpdated, state, now)
+	return fmt.Errorf("%w: it is %s under epoch %d", ErrNotUpdated, state, epoch)
 }

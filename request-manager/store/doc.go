@@ -5,8 +5,9 @@
 //
 // An exported method is one transaction. It is retried as a whole when the
 // database says that trying again may help (internal/database); when the tries are
-// used up, the error is ErrUnavailable. A method that was retried knows its own work:
-// if the first try went through and only the answer was lost, it succeeds.
+// used up, the error is ErrUnavailable. A method that was retried knows its own work
+// by a token in a row that it wrote (InTxOnce, DoOnce): if the first try went through and
+// only the answer was lost, it succeeds.
 //
 // A transaction takes its rows in a fixed order and holds no lock but those of
 // the rows that it writes. No method holds a connection while it calls its

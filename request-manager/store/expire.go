@@ -21,7 +21,7 @@ const expireBatch = 1000
 func (s *Store) ExpireSJCs(ctx context.Context, ttl time.Duration) ([]string, error) {
 	ttl = ttl.Round(time.Second)
 	var ids []string
-	err := s.db.Do(ctx, "expired suspended job chains", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "expired suspended job chains", func(ctx context.Context) error {
 		var err error
 		ids, err = s.db.Query(`SELECT request_id FROM suspended_job_chains WHERE claimed_by IS NULL AND suspended_at < {now} - ?
 			ORDER BY suspended_at LIMIT ?`,
@@ -51,12 +51,12 @@ func (s *Store) ExpireSJCs(ctx context.Context, ttl time.Duration) ([]string, er
 // expire ends one request. done is false if its SJC was claimed or resumed in the
 // meantime, or if it has no SUSPENDED request: then it is only deleted.
 func (s *Store) expire(ctx context.Context, id, reason string) (done bool, err error) {
-	err = s.db.InTx(ctx, "expire the suspended job chain of request "+id, func(ctx context.Context, t *database.Tx) error {
+	err = s.db.InTxOnce(ctx, "expire the suspended job chain of request "+id, requestToken(id), func(ctx context.Context, t *database.Tx) error {
 		// The request first, as in every other transaction; the claim is looked at
 		// when its row is locked.
-		n, err := s.db.Query(`UPDATE requests SET state = ?, reason = ?, finished_at = {now}, updated_at = {now}
+		n, err := s.db.Query(`UPDATE requests SET change_token = ?, state = ?, reason = ?, finished_at = {now}, updated_at = {now}
 			WHERE request_id = ? AND state = ?`,
-			proto.StateFail, reason, id, proto.StateSuspended).Exec(ctx, t)
+			t.Token, proto.StateFail, reason, id, proto.StateSuspended).Exec(ctx, t)
 		if err != nil {
 			return err
 		}

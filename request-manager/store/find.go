@@ -25,7 +25,7 @@ func (s *Store) FindRequests(ctx context.Context, f proto.RequestFilter) ([]prot
 		return nil, nil // no stored name does, but MySQL compares without them
 	}
 	var out []proto.Request
-	err := s.db.Do(ctx, "find requests", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "find requests", func(ctx context.Context) error {
 		args, err := s.orderArgs(ctx, f.Args)
 		if err != nil {
 			return err

@@ -125,7 +125,7 @@ func (s *Store) EachJobLog(ctx context.Context, id string, fn func(*proto.JobLog
 var errPageFull = errors.New("page is full")
 
 func (s *Store) logPage(ctx context.Context, id string, from uint64) (page []proto.JobLog, more bool, err error) {
-	err = s.db.Do(ctx, "job log of request "+id, func(ctx context.Context, _ int) error {
+	err = s.db.Do(ctx, "job log of request "+id, func(ctx context.Context) error {
 		page = nil
 		size := 0
 		err := s.db.Query("SELECT "+entryColumns+` FROM job_log
@@ -158,7 +158,7 @@ func (s *Store) LastJobLog(ctx context.Context, id, jobID string) (proto.JobLog,
 	if !plausibleID(id) || !isASCII(jobID) {
 		return out, fmt.Errorf("%s: %w", op, ErrNotFound)
 	}
-	err := s.db.Do(ctx, op, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, op, func(ctx context.Context) error {
 		found := false
 		err := s.db.Query("SELECT "+entryColumns+` FROM job_log{index job_log_job}
 			WHERE request_id = ? AND job_id = ? ORDER BY try DESC LIMIT 1`,
@@ -213,7 +213,7 @@ func (s *Store) AppendLog(ctx context.Context, epoch uint64, e proto.JobLog) err
 // SetProgress sets how many jobs of a request that is RUNNING under epoch have
 // finished.
 func (s *Store) SetProgress(ctx context.Context, id string, epoch uint64, finishedJobs uint) error {
-	return s.db.Do(ctx, "progress of request "+id, func(ctx context.Context, _ int) error {
+	return s.db.Do(ctx, "progress of request "+id, func(ctx context.Context) error {
 		return s.db.Query(`UPDATE requests SET finished_jobs = ?, updated_at = {now}
 			WHERE request_id = ? AND state = ? AND epoch = ?`,
 			finishedJobs, id, proto.StateRunning, epoch).ExecOne(ctx, s.db.Writer)

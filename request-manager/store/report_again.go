@@ -53,7 +53,7 @@ func (s *Store) requestRows(ctx context.Context, items []*reportItem) (map[strin
 		for i, it := range items {
 			ids[i] = it.RequestID
 		}
-		return s.db.Do(ctx, "save report", func(ctx context.Context, _ int) error {
+		return s.db.Do(ctx, "save report", func(ctx context.Context) error {
 			q := s.db.Query("SELECT request_id, state, epoch, stop_requested_at IS NOT NULL FROM requests WHERE request_id IN {ids}", ids)
 			return q.Rows(ctx, s.db.Writer, func(scan func(...any) error) error {
 				var id string
@@ -143,7 +143,7 @@ func (s *Store) storedEntries(ctx context.Context, it *reportItem) (map[uint64]s
 		return out, nil
 	}
 	first, last := it.Entries[0].Seq, it.Entries[len(it.Entries)-1].Seq
-	err := s.db.Do(ctx, "save report", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "save report", func(ctx context.Context) error {
 		return s.db.Query("SELECT seq, job_id, try, epoch FROM job_log WHERE request_id = ? AND seq BETWEEN ? AND ?", it.RequestID, first, last).Rows(ctx, s.db.Writer, func(scan func(...any) error) error {
 			var seq uint64
 			var x storedEntry

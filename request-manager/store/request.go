@@ -47,7 +47,7 @@ func (s *Store) Request(ctx context.Context, id string) (proto.Request, error) {
 	if !plausibleID(id) {
 		return req, fmt.Errorf("%s: %w", op, ErrNotFound)
 	}
-	err := s.db.Do(ctx, op, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, op, func(ctx context.Context) error {
 		var args []byte
 		q := s.db.Query("SELECT "+requestColumns+", r.args FROM requests r WHERE r.request_id = ?", id)
 		row := s.db.Reader.QueryRowContext(ctx, q.SQL.String(), q.Args...)
@@ -69,7 +69,7 @@ func (s *Store) Request(ctx context.Context, id string) (proto.Request, error) {
 func (s *Store) Requests(ctx context.Context, ids []string) (map[string]proto.Request, error) {
 	out := make(map[string]proto.Request, len(ids))
 	err := database.Chunks(ids, func(ids []string) error {
-		return s.db.Do(ctx, "requests", func(ctx context.Context, _ int) error {
+		return s.db.Do(ctx, "requests", func(ctx context.Context) error {
 			q := s.db.Query("SELECT "+requestColumns+" FROM requests r WHERE r.request_id IN {ids}", ids)
 			return q.Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 				r, err := scanRequest(scan)
@@ -91,7 +91,7 @@ func (s *Store) Chain(ctx context.Context, id string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", op, ErrNotFound)
 	}
 	var blob []byte
-	err := s.db.Do(ctx, op, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, op, func(ctx context.Context) error {
 		return s.db.Query("SELECT job_chain FROM request_archives WHERE request_id = ?", id).Row(ctx, s.db.Reader, &blob)
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ func (s *Store) Heartbeat(ctx context.Context, r proto.Runner) (drain bool, err 
 	if err != nil {
 		return false, fmt.Errorf("heartbeat of runner %s: %w", r.ID, err)
 	}
-	err = s.db.Do(ctx, "heartbeat of runner "+r.ID, func(ctx context.Context, _ int) error {
+	err = s.db.Do(ctx, "heartbeat of runner "+r.ID, func(ctx context.Context) error {
 		n, err := s.db.Query(`UPDATE job_runners SET url = ?, host = ?, pid = ?, version = ?, labels = ?,
 			capacity = ?, running = ?, draining = ?, heartbeat_at = {now} WHERE runner_id = ? AND gone_at IS NULL`,
 			r.URL, r.Host, r.PID, r.Version, string(labels), r.Capacity, len(r.Running), r.Draining, r.ID).Exec(ctx, s.db.Writer)
@@ -72,7 +72,7 @@ func (s *Store) register(ctx context.Context, r proto.Runner, labels string) (dr
 // operator asked for it.
 func (s *Store) Runners(ctx context.Context) ([]proto.Runner, error) {
 	var out []proto.Runner
-	err := s.db.Do(ctx, "runners", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "runners", func(ctx context.Context) error {
 		out = nil
 		places := map[string]int{}
 		err := s.db.Query(`SELECT runner_id, url, host, pid, version, labels, capacity, draining, drain_requested,
@@ -125,7 +125,7 @@ func scanRunner(scan func(...any) error) (proto.Runner, error) {
 // by runner id. It is cheaper than Runners.
 func (s *Store) RunnerLoads(ctx context.Context) (map[string]int, error) {
 	out := map[string]int{}
-	err := s.db.Do(ctx, "loads of runners", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "loads of runners", func(ctx context.Context) error {
 		clear(out)
 		return s.db.Query(`SELECT runner_id, COUNT(*) FROM requests{index requests_runner} WHERE runner_id IS NOT NULL
 			GROUP BY runner_id`).
@@ -143,9 +143,11 @@ func (s *Store) RunnerLoads(ctx context.Context) (map[string]int, error) {
 // RemoveRunner removes a runner from the registry, for good: a heartbeat of it that
 // comes late is refused. The error is ErrNotFound if it is not registered.
 func (s *Store) RemoveRunner(ctx context.Context, id string) error {
-	return s.db.Do(ctx, "remove runner "+id, func(ctx context.Context, try int) error {
-		n, err := s.db.Query(`UPDATE job_runners SET gone_at = {now} WHERE runner_id = ? AND gone_at IS NULL`, id).Exec(ctx, s.db.Writer)
-		if err == nil && n == 0 && try == 1 {
+	row := database.RowOf("SELECT change_token FROM job_runners WHERE runner_id = ?", id)
+	return s.db.DoOnce(ctx, "remove runner "+id, row, func(ctx context.Context, token database.Token) error {
+		n, err := s.db.Query(`UPDATE job_runners SET change_token = ?, gone_at = {now} WHERE runner_id = ? AND gone_at IS NULL`,
+			token, id).Exec(ctx, s.db.Writer)
+		if err == nil && n == 0 {
 			return ErrNotFound
 		}
 		return err
@@ -156,7 +158,7 @@ func (s *Store) RemoveRunner(ctx context.Context, id string) error {
 func (s *Store) GoneRunners(ctx context.Context, ids []string) ([]string, error) {
 	var gone []string
 	err := database.Chunks(ids, func(ids []string) error {
-		return s.db.Do(ctx, "runners that are gone", func(ctx context.Context, _ int) error {
+		return s.db.Do(ctx, "runners that are gone", func(ctx context.Context) error {
 			more, err := s.db.Query(`SELECT runner_id FROM job_runners WHERE gone_at IS NOT NULL AND runner_id IN {ids}`,
 				ids).Strings(ctx, s.db.Reader)
 			gone = append(gone, more...)
@@ -170,7 +172,7 @@ func (s *Store) GoneRunners(ctx context.Context, ids []string) ([]string, error)
 // how many.
 func (s *Store) PurgeRunners(ctx context.Context, age time.Duration) (int, error) {
 	var n int64
-	err := s.db.Do(ctx, "purge runners", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "purge runners", func(ctx context.Context) error {
 		var err error
 		n, err = s.db.Query("DELETE FROM job_runners WHERE gone_at < {now} - ?", age.Microseconds()).Exec(ctx, s.db.Writer)
 		return err
@@ -181,7 +183,7 @@ func (s *Store) PurgeRunners(ctx context.Context, age time.Duration) (int, error
 // RequestDrain asks the runners with that id or base URL to drain, or no longer
 // to; ErrNotFound if there is none.
 func (s *Store) RequestDrain(ctx context.Context, idOrURL string, drain bool) error {
-	return s.db.Do(ctx, "drain runner "+idOrURL, func(ctx context.Context, _ int) error {
+	return s.db.Do(ctx, "drain runner "+idOrURL, func(ctx context.Context) error {
 		n, err := s.db.Query(`UPDATE job_runners SET drain_requested = ?
 			WHERE (runner_id = ? OR url = ?) AND gone_at IS NULL`,
 			drain, idOrURL, idOrURL).Exec(ctx, s.db.Writer)
@@ -209,18 +211,11 @@ func (s *Store) HeldBy(ctx context.Context, runnerID string) ([]Held, error) {
 		runnerID, proto.StateRunning))
 }
 
-// RunningRequests returns RUNNING requests, oldest first.
-func (s *Store) RunningRequests(ctx context.Context, limit int) ([]Held, error) {
-	return s.held(ctx, "running requests", s.db.Query("SELECT "+heldColumns+` FROM requests{index requests_state}
-		WHERE state = ? ORDER BY created_at, request_id DESC LIMIT ?`,
-		proto.StateRunning, limit))
-}
-
 const heldColumns = "request_id, epoch, stop_requested_at IS NOT NULL, handover_at, runner_id, jr_url, total_jobs"
 
 func (s *Store) held(ctx context.Context, op string, q *database.Query) ([]Held, error) {
 	var out []Held
-	err := s.db.Do(ctx, op, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, op, func(ctx context.Context) error {
 		out = nil
 		return q.Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 			var h Held

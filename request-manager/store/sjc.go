@@ -24,7 +24,7 @@ type SJC struct {
 	Body      []byte    // JSON of the proto.SuspendedJobChain
 }
 
-// Suspend hands in the chain of a request that is RUNNING under epoch: the SJC is
+// Suspend hands back the chain of a request that is RUNNING under epoch: the SJC is
 // stored (encrypted if seal is set) and the request becomes SUSPENDED. If a stop
 // was asked for, it becomes STOPPED and nothing is stored. It counts as suspended
 // since then; zero is now.
@@ -34,14 +34,14 @@ func (s *Store) Suspend(ctx context.Context, id string, epoch uint64, since time
 		return err
 	}
 	m := move{proto.StateSuspended, database.CleanReason(reason)}
-	return s.db.InTx(ctx, "suspend request "+id, func(ctx context.Context, t *database.Tx) error {
-		q := s.db.Query("UPDATE requests SET runner_id = NULL, jr_url = NULL, updated_at = {now}, state = ")
+	return s.db.InTxOnce(ctx, "suspend request "+id, requestToken(id), func(ctx context.Context, t *database.Tx) error {
+		q := s.db.Query("UPDATE requests SET change_token = ?, runner_id = NULL, jr_url = NULL, updated_at = {now}, state = ", t.Token)
 		addState(q, m)
 		q.Add(", reason = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END, finished_at = ", m.reason, stopReason)
 		addFinished(q, m)
 		err := q.Add(" WHERE request_id = ? AND state = ? AND epoch = ?", id, proto.StateRunning, epoch).ExecOne(ctx, t)
 		if errors.Is(err, ErrNotUpdated) {
-			return s.doneBefore(ctx, t, t.Try, id, epoch, proto.StateSuspended, proto.StateStopped)
+			return s.notUpdated(ctx, t, id)
 		}
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ type UnclaimedSJC struct {
 // so that several managers rarely go for the same.
 func (s *Store) UnclaimedSJCs(ctx context.Context, ttl time.Duration, limit int, hosts ...string) ([]UnclaimedSJC, error) {
 	var out []UnclaimedSJC
-	err := s.db.Do(ctx, "unclaimed suspended job chains", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "unclaimed suspended job chains", func(ctx context.Context) error {
 		out = nil
 		// CROSS: SQLite must not begin with the requests, which are many.
 		return s.db.Query(`SELECT c.request_id, r.host FROM suspended_job_chains c CROSS JOIN requests r ON r.request_id = c.request_id
@@ -110,22 +110,21 @@ func (s *Store) UnclaimedSJCs(ctx context.Context, ttl time.Duration, limit int,
 
 // ClaimSJC claims an SJC for a manager and returns it. The error is ErrNotUpdated
 // if it is claimed or no longer there.
-func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
+func (s *Store) ClaimSJC(ctx context.Context, id, managerID string) (SJC, error) {
 	out := SJC{RequestID: id}
 	var blob []byte
 	var since int64
-	err := s.db.InTx(ctx, "claim the suspended job chain of request "+id, func(ctx context.Context, t *database.Tx) error {
-		err := s.db.Query(`UPDATE suspended_job_chains SET claimed_by = ?, claimed_at = {now}, updated_at = {now}
+	err := s.db.InTxOnce(ctx, "claim the suspended job chain of request "+id, sjcToken(id), func(ctx context.Context, t *database.Tx) error {
+		err := s.db.Query(`UPDATE suspended_job_chains SET change_token = ?, claimed_by = ?, claimed_at = {now}, updated_at = {now}
 			WHERE request_id = ? AND claimed_by IS NULL`,
-			rmHost, id).ExecOne(ctx, t)
-		if err != nil && (t.Try == 1 || !errors.Is(err, ErrNotUpdated)) {
+			t.Token, managerID, id).ExecOne(ctx, t)
+		if err != nil {
 			return err
 		}
-		// A later try may find the claim that an earlier one made.
 		err = s.db.Query(`SELECT r.epoch, c.suspended_at, c.sjc
 			FROM suspended_job_chains c JOIN requests r ON r.request_id = c.request_id
 			WHERE c.request_id = ? AND c.claimed_by = ? AND r.state = ?`,
-			id, rmHost, proto.StateSuspended).Row(ctx, t, &out.Epoch, &since, &blob)
+			id, managerID, proto.StateSuspended).Row(ctx, t, &out.Epoch, &since, &blob)
 		if errors.Is(err, ErrNotFound) {
 			return fmt.Errorf("%w: its request is not SUSPENDED", ErrNotUpdated)
 		}
@@ -136,49 +135,41 @@ func (s *Store) ClaimSJC(ctx context.Context, id, rmHost string) (SJC, error) {
 	}
 	out.Since = database.FromMicros(since)
 	if out.Body, err = s.db.DecodeBlob(id, blob); err != nil {
-		return SJC{}, errors.Join(err, s.UnclaimSJC(ctx, id, rmHost))
+		return SJC{}, errors.Join(err, s.UnclaimSJC(ctx, id, managerID))
 	}
 	return out, nil
 }
 
 // UnclaimSJC gives a claim up. The error is ErrNotUpdated if it is not the
 // manager's.
-func (s *Store) UnclaimSJC(ctx context.Context, id, rmHost string) error {
-	return s.db.Do(ctx, "unclaim the suspended job chain of request "+id, func(ctx context.Context, try int) error {
-		err := s.db.Query(`UPDATE suspended_job_chains SET claimed_by = NULL, claimed_at = NULL, updated_at = {now}
+func (s *Store) UnclaimSJC(ctx context.Context, id, managerID string) error {
+	return s.db.DoOnce(ctx, "unclaim the suspended job chain of request "+id, sjcToken(id), func(ctx context.Context, token database.Token) error {
+		return s.db.Query(`UPDATE suspended_job_chains SET change_token = ?, claimed_by = NULL, claimed_at = NULL, updated_at = {now}
 			WHERE request_id = ? AND claimed_by = ?`,
-			id, rmHost).ExecOne(ctx, s.db.Writer)
-		if try > 1 && errors.Is(err, ErrNotUpdated) {
-			return nil // an earlier try went through
-		}
-		return err
+			token, id, managerID).ExecOne(ctx, s.db.Writer)
 	})
 }
 
-// Resume hands a SUSPENDED request whose SJC rmHost has claimed to a runner: it is
+// sjcToken is where a claim leaves its token.
+func sjcToken(id string) database.Row {
+	return database.RowOf("SELECT change_token FROM suspended_job_chains WHERE request_id = ?", id)
+}
+
+// Resume hands a SUSPENDED request whose SJC managerID has claimed to a runner: it is
 // RUNNING under the next epoch, and the SJC is deleted.
-func (s *Store) Resume(ctx context.Context, id string, epoch uint64, rmHost, runnerID, url string) error {
-	token := rand.Int64()
-	return s.db.InTx(ctx, "resume request "+id, func(ctx context.Context, t *database.Tx) error {
+func (s *Store) Resume(ctx context.Context, id string, epoch uint64, managerID, runnerID, url string) error {
+	return s.db.InTxOnce(ctx, "resume request "+id, requestToken(id), func(ctx context.Context, t *database.Tx) error {
 		err := s.db.Query(`UPDATE requests SET state = ?, epoch = epoch + 1, runner_id = ?, jr_url = ?, reason = '',
-			handover_token = ?, handover_at = {now}, updated_at = {now}, started_at = COALESCE(started_at, {now})
+			change_token = ?, handover_at = {now}, updated_at = {now}, started_at = COALESCE(started_at, {now})
 			WHERE request_id = ? AND state = ? AND epoch = ?`,
-			proto.StateRunning, runnerID, url, token, id, proto.StateSuspended, epoch).ExecOne(ctx, t)
+			proto.StateRunning, runnerID, url, t.Token, id, proto.StateSuspended, epoch).ExecOne(ctx, t)
 		if errors.Is(err, ErrNotUpdated) {
-			var mine int
-			q := s.db.Query("SELECT COUNT(*) FROM requests WHERE request_id = ? AND handover_token = ?", id, token)
-			if err := q.Row(ctx, t, &mine); err != nil {
-				return err
-			}
-			if mine == 1 {
-				return nil // an earlier try went through
-			}
-			return s.doneBefore(ctx, t, 1, id, epoch)
+			return s.notUpdated(ctx, t, id)
 		}
 		if err != nil {
 			return err
 		}
-		return s.db.Query("DELETE FROM suspended_job_chains WHERE request_id = ? AND claimed_by = ?", id, rmHost).ExecOne(ctx, t)
+		return s.db.Query("DELETE FROM suspended_job_chains WHERE request_id = ? AND claimed_by = ?", id, managerID).ExecOne(ctx, t)
 	})
 }
 
@@ -186,7 +177,7 @@ func (s *Store) Resume(ctx context.Context, id string, epoch uint64, rmHost, run
 // It returns how many.
 func (s *Store) DropOldClaims(ctx context.Context, age time.Duration) (int, error) {
 	var n int64
-	err := s.db.Do(ctx, "drop old claims", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "drop old claims", func(ctx context.Context) error {
 		var err error
 		n, err = s.db.Query(`UPDATE suspended_job_chains SET claimed_by = NULL, claimed_at = NULL, updated_at = {now}
 			WHERE claimed_by IS NOT NULL AND claimed_at < {now} - ?`,

@@ -34,15 +34,14 @@ func (s *Store) Stop(ctx context.Context, id string) (Stopped, error) {
 		return out, fmt.Errorf("%s: %w", op, ErrNotFound)
 	}
 	final := false
-	err := s.db.InTx(ctx, op, func(ctx context.Context, t *database.Tx) error {
+	err := s.db.InTxOnce(ctx, op, requestToken(id), func(ctx context.Context, t *database.Tx) error {
 		for range stopRaces {
 			var done bool
 			var err error
 			if out, done, err = s.stop(ctx, t, id); err != nil {
 				return err
 			}
-			// A retry that finds the request STOPPED finds its own work.
-			final = !done && out.State.Final() && (t.Try == 1 || out.State != proto.StateStopped)
+			final = !done && out.State.Final()
 			if done || out.State.Final() {
 				return nil
 			}
@@ -58,16 +57,16 @@ func (s *Store) Stop(ctx context.Context, id string) (Stopped, error) {
 // stop tries both ways once. done is false if neither met the request.
 func (s *Store) stop(ctx context.Context, t *database.Tx, id string) (out Stopped, done bool, err error) {
 	n, err := s.db.Query(`UPDATE requests
-		SET state = ?, runner_id = NULL, jr_url = NULL, reason = ?, finished_at = {now}, updated_at = {now}, stop_requested_at = COALESCE(stop_requested_at, {now})
+		SET change_token = ?, state = ?, runner_id = NULL, jr_url = NULL, reason = ?, finished_at = {now}, updated_at = {now}, stop_requested_at = COALESCE(stop_requested_at, {now})
 		WHERE request_id = ? AND state IN (?, ?)`,
-		proto.StateStopped, stopReason, id, proto.StatePending, proto.StateSuspended).Exec(ctx, t)
+		t.Token, proto.StateStopped, stopReason, id, proto.StatePending, proto.StateSuspended).Exec(ctx, t)
 	if err != nil {
 		return out, false, err
 	}
 	if n == 0 {
-		n, err = s.db.Query(`UPDATE requests SET stop_requested_at = COALESCE(stop_requested_at, {now}), updated_at = {now}
+		n, err = s.db.Query(`UPDATE requests SET change_token = ?, stop_requested_at = COALESCE(stop_requested_at, {now}), updated_at = {now}
 			WHERE request_id = ? AND state = ?`,
-			id, proto.StateRunning).Exec(ctx, t)
+			t.Token, id, proto.StateRunning).Exec(ctx, t)
 	} else {
 		_, err = s.db.Query("DELETE FROM suspended_job_chains WHERE request_id = ?", id).Exec(ctx, t)
 	}

@@ -19,7 +19,7 @@ func (s *Store) AppIncludingDeleted(ctx context.Context, name string) (row AppRo
 	if err != nil {
 		return AppRow{}, false, err
 	}
-	err = s.db.Do(ctx, op, func(ctx context.Context, _ int) error {
+	err = s.db.Do(ctx, op, func(ctx context.Context) error {
 		return s.db.Query("SELECT deleted_at IS NOT NULL FROM schedule_apps WHERE name = ?", name).Row(ctx, s.db.Reader, &deleted)
 	})
 	return list[0], deleted, err
@@ -28,9 +28,9 @@ func (s *Store) AppIncludingDeleted(ctx context.Context, name string) (row AppRo
 // AddNext makes the recurring instance that comes next, of an app that has none. The
 // error is ErrStaleApp if the app is deleted or of another generation.
 func (s *Store) AddNext(ctx context.Context, app string, generation uint64, n NewInstance) error {
-	return s.db.InTx(ctx, "next instance of app "+app, func(ctx context.Context, t *database.Tx) error {
-		err := s.db.Query(`UPDATE schedule_apps SET last_number = last_number + 1
-			WHERE name = ? AND generation = ? AND deleted_at IS NULL`, app, generation).ExecOne(ctx, t)
+	return s.db.InTxOnce(ctx, "next instance of app "+app, appToken(app), func(ctx context.Context, t *database.Tx) error {
+		err := s.db.Query(`UPDATE schedule_apps SET change_token = ?, last_number = last_number + 1
+			WHERE name = ? AND generation = ? AND deleted_at IS NULL`, t.Token, app, generation).ExecOne(ctx, t)
 		if errors.Is(err, ErrNotUpdated) {
 			return ErrStaleApp
 		}

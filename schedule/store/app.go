@@ -24,7 +24,7 @@ func (s *Store) PutApp(ctx context.Context, put AppPut) (changed bool, err error
 		return false, err
 	}
 	for range 3 {
-		err = s.db.InTx(ctx, "put app "+put.App.Name, func(ctx context.Context, t *database.Tx) error {
+		err = s.db.InTxOnce(ctx, "put app "+put.App.Name, appToken(put.App.Name), func(ctx context.Context, t *database.Tx) error {
 			var err error
 			changed, err = s.putApp(ctx, t, put)
 			return err
@@ -110,8 +110,8 @@ func (s *Store) putApp(ctx context.Context, t *database.Tx, put AppPut) (changed
 }
 
 // insertApps makes the rows of new apps, whose newest instance has that number.
-func (s *Store) insertApps(ctx context.Context, db database.Querier, puts []AppPut, definitions []string, lastNumber int) error {
-	now, err := s.db.ReadNow(ctx, db)
+func (s *Store) insertApps(ctx context.Context, t *database.Tx, puts []AppPut, definitions []string, lastNumber int) error {
+	now, err := s.db.ReadNow(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -122,18 +122,18 @@ func (s *Store) insertApps(ctx context.Context, db database.Querier, puts []AppP
 			last = 0
 		}
 		rows[i] = []any{p.App.Name, definitions[i], p.Source, 0, p.First != nil, 1, Bucket(p.App.Name), last,
-			p.Since.UnixMicro(), nullTime(p.DeadlineAt), nullTime(p.DeadlineStart), now, now}
+			p.Since.UnixMicro(), nullTime(p.DeadlineAt), nullTime(p.DeadlineStart), now, now, t.Token}
 	}
-	return s.db.InsertRows(ctx, db, `INSERT INTO schedule_apps (name, definition, source, paused, recurring, generation, bucket,
-		last_number, since, deadline_at, deadline_start, created_at, updated_at) VALUES`, rows)
+	return s.db.InsertRows(ctx, t, `INSERT INTO schedule_apps (name, definition, source, paused, recurring, generation, bucket,
+		last_number, since, deadline_at, deadline_start, created_at, updated_at, change_token) VALUES`, rows)
 }
 
 // updateApp replaces the definition; an app that was deleted is as a new one, but
 // for its numbers.
 func (s *Store) updateApp(ctx context.Context, t *database.Tx, put AppPut, definition string, old putState) error {
 	q := s.db.Query(`UPDATE schedule_apps
-		SET definition = ?, source = ?, recurring = ?, generation = generation + 1, updated_at = {now}`,
-		definition, put.Source, put.First != nil)
+		SET change_token = ?, definition = ?, source = ?, recurring = ?, generation = generation + 1, updated_at = {now}`,
+		t.Token, definition, put.Source, put.First != nil)
 	keeps := old.keepsTimes(put)
 	if !keeps {
 		q.Add(", since = ?", put.Since.UnixMicro())
@@ -244,7 +244,7 @@ func (s *Store) archiveQueued(ctx context.Context, t *database.Tx, app string, r
 		return err
 	}
 	return database.Chunks(numbers, func(numbers []string) error {
-		q := addArchive(s.db.Query(""), proto.InstanceFailed, nil).Add(`?, {now} FROM schedule_instances
+		q := addArchive(s.db.Query(""), t.Token, proto.InstanceFailed, nil).Add(`?, {now} FROM schedule_instances
 			WHERE app = ? AND number IN {ids}`,
 			reason, app, numbers)
 		if _, err := q.Exec(ctx, t); err != nil {
@@ -260,15 +260,13 @@ func (s *Store) archiveQueued(ctx context.Context, t *database.Tx, app string, r
 // error is ErrNotFound, ErrSource, or ErrAppsChanged if apps are not of that version any
 // more; 0 is any.
 func (s *Store) DeleteApp(ctx context.Context, name, source string, version uint64) error {
-	return s.db.InTx(ctx, "delete app "+name, func(ctx context.Context, t *database.Tx) error {
+	return s.db.InTxOnce(ctx, "delete app "+name, appToken(name), func(ctx context.Context, t *database.Tx) error {
 		var old putState
 		err := s.db.Query(`SELECT source, deleted_at IS NOT NULL FROM schedule_apps WHERE name = ?{lock}`,
 			name).Row(ctx, t, &old.source, &old.deleted)
 		switch {
 		case err != nil:
 			return err
-		case old.deleted && t.Try > 1:
-			return nil // an earlier try went through
 		case old.deleted:
 			return ErrNotFound
 		case old.source != source:
@@ -277,8 +275,8 @@ func (s *Store) DeleteApp(ctx context.Context, name, source string, version uint
 		if err := s.countVersion(ctx, t, version); err != nil {
 			return err
 		}
-		err = s.db.Query(`UPDATE schedule_apps SET generation = generation + 1, deadline_at = NULL, deadline_start = NULL,
-			deleted_at = {now}, updated_at = {now} WHERE name = ?`, name).ExecOne(ctx, t)
+		err = s.db.Query(`UPDATE schedule_apps SET change_token = ?, generation = generation + 1, deadline_at = NULL, deadline_start = NULL,
+			deleted_at = {now}, updated_at = {now} WHERE name = ?`, t.Token, name).ExecOne(ctx, t)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -39,7 +38,7 @@ func scanApp(scan func(...any) error) (AppRow, error) {
 
 func (s *Store) appRows(ctx context.Context, op string, q *database.Query) ([]AppRow, error) {
 	var out []AppRow
-	err := s.db.Do(ctx, op, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, op, func(ctx context.Context) error {
 		out = nil
 		return q.Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 			a, err := scanApp(scan)
@@ -88,7 +87,7 @@ func (s *Store) AppsAfter(ctx context.Context, after string, limit int) ([]AppRo
 // Dependents returns the apps that depend on that one, each with its period.
 func (s *Store) Dependents(ctx context.Context, upstream string) (map[string]string, error) {
 	out := map[string]string{}
-	err := s.db.Do(ctx, "apps that depend on "+upstream, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "apps that depend on "+upstream, func(ctx context.Context) error {
 		clear(out)
 		return s.db.Query("SELECT app, period FROM schedule_depends WHERE upstream = ?", upstream).
 			Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
@@ -105,7 +104,7 @@ func (s *Store) Dependents(ctx context.Context, upstream string) (map[string]str
 // instance. There should be none; it looks at all apps.
 func (s *Store) AppsWithoutNext(ctx context.Context, limit int) ([]string, error) {
 	var out []string
-	err := s.db.Do(ctx, "apps without a next instance", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "apps without a next instance", func(ctx context.Context) error {
 		var err error
 		out, err = s.db.Query(`SELECT a.name FROM schedule_apps a WHERE a.recurring = 1 AND a.deleted_at IS NULL AND NOT EXISTS
 			(SELECT 1 FROM schedule_instances i WHERE i.app = a.name AND i.recurring = 1) ORDER BY a.name LIMIT ?`,
@@ -126,30 +125,13 @@ func (s *Store) DeadlineApps(ctx context.Context, limit int) ([]AppRow, error) {
 // and stores that this one was late if late is not nil. The error is ErrNotUpdated
 // if the deadline is that of another period.
 func (s *Store) MoveDeadline(ctx context.Context, app string, from time.Time, nextStart, nextAt *time.Time, late *AppEvent) error {
-	return s.db.InTx(ctx, "move the deadline of app "+app, func(ctx context.Context, t *database.Tx) error {
-		err := s.db.Query(`UPDATE schedule_apps SET deadline_start = ?, deadline_at = ?
+	return s.db.InTxOnce(ctx, "move the deadline of app "+app, appToken(app), func(ctx context.Context, t *database.Tx) error {
+		err := s.db.Query(`UPDATE schedule_apps SET change_token = ?, deadline_start = ?, deadline_at = ?
 			WHERE name = ? AND deadline_start = ? AND deleted_at IS NULL`,
-			nullTime(nextStart), nullTime(nextAt), app, from.UnixMicro()).ExecOne(ctx, t)
-		if t.Try > 1 && errors.Is(err, ErrNotUpdated) {
-			return s.deadlineMoved(ctx, t, app, nextStart)
-		}
+			t.Token, nullTime(nextStart), nullTime(nextAt), app, from.UnixMicro()).ExecOne(ctx, t)
 		if err != nil || late == nil {
 			return err
 		}
 		return s.addEvents(ctx, t, []AppEvent{*late})
 	})
-}
-
-// deadlineMoved returns nil if an earlier try went through.
-func (s *Store) deadlineMoved(ctx context.Context, t *database.Tx, app string, to *time.Time) error {
-	var now sql.NullInt64
-	err := s.db.Query("SELECT deadline_start FROM schedule_apps WHERE name = ?", app).Row(ctx, t, &now)
-	if err != nil {
-		return err
-	}
-	at := database.FromNullMicros(now)
-	if at == nil && to == nil || at != nil && to != nil && at.UnixMicro() == to.UnixMicro() {
-		return nil
-	}
-	return ErrNotUpdated
 }

@@ -18,25 +18,18 @@ import (
 // *SlotTakenError.
 func (s *Store) ClaimInstance(ctx context.Context, c Claim) (proto.Instance, error) {
 	var out proto.Instance
-	after := proto.InstanceSpecifier{App: c.Spec.App, Number: c.Spec.Number, Sequence: c.Spec.Sequence + 1, Member: c.Member}
 	op := fmt.Sprintf("claim instance %d of app %s", c.Spec.Number, c.Spec.App)
 	if c.Member == "" || len(c.Member) > maxMember {
 		return out, fmt.Errorf("%s: %q is not the id of a member", op, c.Member)
 	}
 	if !c.Slot && c.Next == nil && len(c.Skipped) == 0 {
-		return s.claimAlone(ctx, op, c, after)
+		return s.claimAlone(ctx, op, c)
 	}
-	err := s.db.InTx(ctx, op, func(ctx context.Context, t *database.Tx) error {
-		var err error
-		if t.Try > 1 { // an earlier try may have gone through
-			if out, err = s.liveInstance(ctx, t, after); !errors.Is(err, ErrNotFound) {
-				return err
-			}
-		}
+	err := s.db.InTxOnce(ctx, op, instanceToken(c.Spec), func(ctx context.Context, t *database.Tx) error {
 		if err := s.takeSlot(ctx, t, c); err != nil {
 			return err
 		}
-		if err := addClaim(s.db.Query(""), c).ExecOne(ctx, t); err != nil {
+		if err := addClaim(s.db.Query(""), c, t.Token).ExecOne(ctx, t); err != nil {
 			return err
 		}
 		if c.Next != nil {
@@ -47,38 +40,47 @@ func (s *Store) ClaimInstance(ctx context.Context, c Claim) (proto.Instance, err
 		if err := s.addEvents(ctx, t, c.Skipped); err != nil {
 			return err
 		}
-		out, err = s.liveInstance(ctx, t, after)
+		var err error
+		out, err = s.liveInstance(ctx, t, c.after())
 		return err
 	})
 	return out, err
 }
 
+// after is how the instance is named once it is claimed.
+func (c Claim) after() proto.InstanceSpecifier {
+	return proto.InstanceSpecifier{App: c.Spec.App, Number: c.Spec.Number, Sequence: c.Spec.Sequence + 1, Member: c.Member}
+}
+
 // claimAlone is a claim that changes the instance alone: it takes one statement, and
 // one that reads.
-func (s *Store) claimAlone(ctx context.Context, op string, c Claim, after proto.InstanceSpecifier) (proto.Instance, error) {
-	var out proto.Instance
-	err := s.db.Do(ctx, op, func(ctx context.Context, try int) error {
-		q := addClaim(s.db.Query(""), c)
+func (s *Store) claimAlone(ctx context.Context, op string, c Claim) (proto.Instance, error) {
+	err := s.db.DoOnce(ctx, op, instanceToken(c.Spec), func(ctx context.Context, token database.Token) error {
+		q := addClaim(s.db.Query(""), c, token)
 		if c.Generation != 0 {
 			q.Add(` AND EXISTS (SELECT 1 FROM schedule_apps a WHERE a.name = ? AND a.generation = ?)`,
 				c.Spec.App, c.Generation)
 		}
 		err := q.ExecOne(ctx, s.db.Writer)
-		if err != nil && !errors.Is(err, ErrNotUpdated) {
+		if !errors.Is(err, ErrNotUpdated) {
 			return err
-		}
-		in, e := s.liveInstance(ctx, s.db.Writer, after)
-		if e == nil && (err == nil || try > 1) { // it may be an earlier try that went through
-			out = in
-			return nil
-		}
-		if e != nil && !errors.Is(e, ErrNotFound) {
-			return e
 		}
 		if e := s.whyNoSlot(ctx, s.db.Writer, c); e != nil {
 			return e
 		}
-		return ErrNotUpdated
+		return err
+	})
+	if err != nil {
+		return proto.Instance{}, err
+	}
+	var out proto.Instance
+	err = s.db.Do(ctx, op, func(ctx context.Context) error {
+		var err error
+		out, err = s.liveInstance(ctx, s.db.Writer, c.after())
+		if errors.Is(err, ErrNotFound) {
+			return ErrNotUpdated // it was taken over just now
+		}
+		return err
 	})
 	return out, err
 }
@@ -202,10 +204,10 @@ func (s *Store) earlierFirst(ctx context.Context, t *database.Tx, c Claim) error
 
 // addClaim appends the change of the instance's row. MySQL sets columns from left to right, so that
 // what depends on the state stands before it.
-func addClaim(q *database.Query, c Claim) *database.Query {
-	q.Add(`UPDATE schedule_instances SET sequence_number = sequence_number + 1, member = ?, next_of = NULL,
+func addClaim(q *database.Query, c Claim, token database.Token) *database.Query {
+	q.Add(`UPDATE schedule_instances SET change_token = ?, sequence_number = sequence_number + 1, member = ?, next_of = NULL,
 		fetch_at = NULL, waits_for = NULL, held = 0, reason = CASE WHEN state IN (?, ?) THEN '' ELSE reason END`,
-		c.Member, proto.InstanceQueued, proto.InstanceRunning)
+		token, c.Member, proto.InstanceQueued, proto.InstanceRunning)
 	if c.TimeoutAfter > 0 {
 		q.Add(`, timeout_at = CASE WHEN started_at IS NULL THEN {now} + ? ELSE timeout_at END`,
 			c.TimeoutAfter.Microseconds())
@@ -224,10 +226,10 @@ func addClaim(q *database.Query, c Claim) *database.Query {
 func (s *Store) ParkInstance(ctx context.Context, spec proto.InstanceSpecifier, p Park) (proto.InstanceSpecifier, error) {
 	after := proto.InstanceSpecifier{App: spec.App, Number: spec.Number, Sequence: spec.Sequence + 1}
 	op := fmt.Sprintf("park instance %d of app %s", spec.Number, spec.App)
-	err := s.db.Do(ctx, op, func(ctx context.Context, try int) error {
+	err := s.db.DoOnce(ctx, op, instanceToken(spec), func(ctx context.Context, token database.Token) error {
 		q := s.db.Query(`UPDATE schedule_instances
-			SET sequence_number = sequence_number + 1, member = NULL, waits_for = ?, reason = ?, fetch_at = `,
-			nullText(p.WaitsFor), database.CleanReason(p.Reason))
+			SET change_token = ?, sequence_number = sequence_number + 1, member = NULL, waits_for = ?, reason = ?, fetch_at = `,
+			token, nullText(p.WaitsFor), database.CleanReason(p.Reason))
 		addPark(q, p)
 		if p.RequestID != "" {
 			q.Add(", request_id = ?", p.RequestID)
@@ -241,10 +243,9 @@ func (s *Store) ParkInstance(ctx context.Context, spec proto.InstanceSpecifier, 
 		if p.State != 0 {
 			q.Add(", state = ?", p.State)
 		}
-		err := q.Add(`
+		return q.Add(`
 			WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ?`,
 			spec.App, spec.Number, spec.Sequence, spec.Member).ExecOne(ctx, s.db.Writer)
-		return s.changedBefore(ctx, try, err, after)
 	})
 	return after, err
 }
@@ -264,14 +265,12 @@ func addPark(q *database.Query, p Park) {
 // HoldInstance has an instance that is QUEUED looked at again after that time, since
 // it cannot start now. The error is ErrNotUpdated if it is no longer what spec says.
 func (s *Store) HoldInstance(ctx context.Context, spec proto.InstanceSpecifier, reason string, checkAfter time.Duration) error {
-	after := proto.InstanceSpecifier{App: spec.App, Number: spec.Number, Sequence: spec.Sequence + 1}
 	op := fmt.Sprintf("hold instance %d of app %s", spec.Number, spec.App)
-	return s.db.Do(ctx, op, func(ctx context.Context, try int) error {
-		err := s.db.Query(`UPDATE schedule_instances
-			SET sequence_number = sequence_number + 1, held = 1, reason = ?, fetch_at = {now} + ? WHERE app = ?
+	return s.db.DoOnce(ctx, op, instanceToken(spec), func(ctx context.Context, token database.Token) error {
+		return s.db.Query(`UPDATE schedule_instances
+			SET change_token = ?, sequence_number = sequence_number + 1, held = 1, reason = ?, fetch_at = {now} + ? WHERE app = ?
 			AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ? AND state = ? AND fetch_at IS NOT NULL`,
-			database.CleanReason(reason), checkAfter.Microseconds(), spec.App, spec.Number, spec.Sequence, spec.Member, proto.InstanceQueued).ExecOne(ctx, s.db.Writer)
-		return s.changedBefore(ctx, try, err, after)
+			token, database.CleanReason(reason), checkAfter.Microseconds(), spec.App, spec.Number, spec.Sequence, spec.Member, proto.InstanceQueued).ExecOne(ctx, s.db.Writer)
 	})
 }
 
@@ -289,20 +288,17 @@ func (s *Store) MoveInstance(ctx context.Context, spec proto.InstanceSpecifier, 
 	after := spec
 	after.Sequence++
 	op := fmt.Sprintf("move instance %d of app %s to %s", spec.Number, spec.App, to)
-	err := s.db.InTx(ctx, op, func(ctx context.Context, t *database.Tx) error {
-		q := s.db.Query("UPDATE schedule_instances SET sequence_number = sequence_number + 1, state = ?", to)
+	err := s.db.InTxOnce(ctx, op, instanceToken(spec), func(ctx context.Context, t *database.Tx) error {
+		q := s.db.Query("UPDATE schedule_instances SET change_token = ?, sequence_number = sequence_number + 1, state = ?", t.Token, to)
 		if reason != "" {
 			q.Add(", reason = ?", database.CleanReason(reason))
 		}
 		err := q.Add(` WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ? AND state = ?`,
 			spec.App, spec.Number, spec.Sequence, spec.Member, moves[to]).ExecOne(ctx, t)
-		if err != nil && (t.Try == 1 || !errors.Is(err, ErrNotUpdated)) {
+		if err != nil {
 			return err
 		}
-		out, err = s.liveInstance(ctx, t, after) // a later try may find what an earlier one did
-		if errors.Is(err, ErrNotFound) || err == nil && out.State != to {
-			return ErrNotUpdated
-		}
+		out, err = s.liveInstance(ctx, t, after)
 		return err
 	})
 	return out, err
@@ -312,21 +308,14 @@ func (s *Store) MoveInstance(ctx context.Context, spec proto.InstanceSpecifier, 
 // place. The error is ErrNotUpdated if it is no longer what spec says, ErrStaleApp if
 // the app is of another generation.
 func (s *Store) RescheduleInstance(ctx context.Context, spec proto.InstanceSpecifier, generation uint64, n NewInstance, skipped []AppEvent) error {
-	after := proto.InstanceSpecifier{App: spec.App, Number: spec.Number, Sequence: spec.Sequence + 1}
 	op := fmt.Sprintf("reschedule instance %d of app %s", spec.Number, spec.App)
-	return s.db.InTx(ctx, op, func(ctx context.Context, t *database.Tx) error {
-		if t.Try > 1 { // an earlier try may have gone through
-			in, err := s.liveInstance(ctx, t, after)
-			if err == nil && in.PeriodStart.Equal(n.PeriodStart) {
-				return nil
-			}
-			if err != nil && !errors.Is(err, ErrNotFound) {
-				return err
-			}
+	return s.db.InTxOnce(ctx, op, appToken(spec.App), func(ctx context.Context, t *database.Tx) error {
+		q := s.db.Query("UPDATE schedule_apps SET change_token = ? WHERE name = ?", t.Token, spec.App)
+		if generation != 0 {
+			q.Add(" AND generation = ?", generation)
 		}
-		var now uint64
-		err := s.db.Query("SELECT generation FROM schedule_apps WHERE name = ?{lock}", spec.App).Row(ctx, t, &now)
-		if errors.Is(err, ErrNotFound) || err == nil && generation != 0 && now != generation {
+		err := q.ExecOne(ctx, t)
+		if errors.Is(err, ErrNotUpdated) {
 			return ErrStaleApp
 		}
 		if err != nil {
@@ -345,20 +334,12 @@ func (s *Store) RescheduleInstance(ctx context.Context, spec proto.InstanceSpeci
 	})
 }
 
-// changedBefore is for a change of an instance that found no row to change: it
-// returns nil if an earlier try went through, after which it is what after says.
-func (s *Store) changedBefore(ctx context.Context, try int, err error, after proto.InstanceSpecifier) error {
-	if try == 1 || !errors.Is(err, ErrNotUpdated) {
-		return err
-	}
-	var n int
-	if e := s.db.Query(`SELECT COUNT(*) FROM schedule_instances WHERE app = ? AND number = ? AND sequence_number = ?
-		AND COALESCE(member, '') = ?`,
-		after.App, after.Number, after.Sequence, after.Member).Row(ctx, s.db.Writer, &n); e != nil {
-		return e
-	}
-	if n == 1 {
-		return nil
-	}
-	return err
+// instanceToken is where a change of a live instance leaves its token.
+func instanceToken(spec proto.InstanceSpecifier) database.Row {
+	return database.RowOf("SELECT change_token FROM schedule_instances WHERE app = ? AND number = ?", spec.App, spec.Number)
+}
+
+// appToken is where a change of an app leaves its token.
+func appToken(app string) database.Row {
+	return database.RowOf("SELECT change_token FROM schedule_apps WHERE name = ?", app)
 }

@@ -39,7 +39,7 @@ const eventColumns = "id, app, kind, period_start, period_to, count, reason, at"
 
 func (s *Store) events(ctx context.Context, op string, q *database.Query) ([]AppEvent, error) {
 	var out []AppEvent
-	err := s.db.Do(ctx, op, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, op, func(ctx context.Context) error {
 		out = nil
 		return q.Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 			var e AppEvent

@@ -31,23 +31,16 @@ func (s *Store) ExtraInstances(ctx context.Context, app string, list []NewInstan
 }
 
 func (s *Store) extraInstances(ctx context.Context, app string, list []NewInstance, again bool) ([]RunResult, error) {
-	var out, before []RunResult // before: of a try whose answer may have been lost
-	var number uint64
-	err := s.db.InTx(ctx, "extra instances of app "+app, func(ctx context.Context, t *database.Tx) error {
+	var out []RunResult
+	err := s.db.InTxOnce(ctx, "extra instances of app "+app, appToken(app), func(ctx context.Context, t *database.Tx) error {
 		out = nil
-		var last uint64
-		err := s.db.Query(`SELECT last_number FROM schedule_apps WHERE name = ? AND deleted_at IS NULL{lock}`, app).Row(ctx, t, &last)
+		err := s.db.Query("UPDATE schedule_apps SET change_token = ? WHERE name = ? AND deleted_at IS NULL", t.Token, app).ExecOne(ctx, t)
+		if errors.Is(err, ErrNotUpdated) {
+			return ErrNotFound
+		}
 		if err != nil {
 			return err
 		}
-		if before != nil {
-			through, err := s.extraBefore(ctx, t, app, before, number)
-			if through || err != nil {
-				out = before
-				return err
-			}
-		}
-		before, number = nil, last
 		for i := range list {
 			r, err := s.extraInstance(ctx, t, app, &list[i], again)
 			if err != nil {
@@ -55,7 +48,6 @@ func (s *Store) extraInstances(ctx context.Context, app string, list []NewInstan
 			}
 			out = append(out, r)
 		}
-		before = out
 		return nil
 	})
 	return out, err
@@ -95,23 +87,6 @@ func (s *Store) whyNotExtra(ctx context.Context, t *database.Tx, app string, sta
 		return "", err
 	}
 	return "it has SUCCEEDED", nil
-}
-
-// extraBefore reports whether the instances that an earlier try made are there: they
-// have the numbers after that one.
-func (s *Store) extraBefore(ctx context.Context, t *database.Tx, app string, made []RunResult, number uint64) (bool, error) {
-	for _, r := range made {
-		if !r.Made {
-			continue
-		}
-		number++
-		var n int
-		err := s.db.Query(`SELECT (SELECT COUNT(*) FROM schedule_instances WHERE app = ? AND number = ? AND period_start = ?)
-			+ (SELECT COUNT(*) FROM schedule_archive WHERE app = ? AND number = ? AND period_start = ?)`,
-			app, number, r.PeriodStart.UnixMicro(), app, number, r.PeriodStart.UnixMicro()).Row(ctx, t, &n)
-		return n > 0, err // one transaction made all of them
-	}
-	return false, nil
 }
 
 func ignoreNotFound(err error) error {

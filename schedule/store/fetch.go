@@ -11,7 +11,7 @@ import (
 // DueInstances returns the instances of those buckets that nobody works on and that
 // are to be looked at now or within ahead, the most urgent first, and the time.
 func (s *Store) DueInstances(ctx context.Context, buckets []BucketRange, ahead time.Duration, limit int) (list []DueInstance, now time.Time, err error) {
-	err = s.db.Do(ctx, "due instances", func(ctx context.Context, _ int) error {
+	err = s.db.Do(ctx, "due instances", func(ctx context.Context) error {
 		us, err := s.db.ReadNow(ctx, s.db.Reader)
 		if err != nil {
 			return err
@@ -31,7 +31,7 @@ func (s *Store) DueInstances(ctx context.Context, buckets []BucketRange, ahead t
 // so long ago, the most urgent first.
 func (s *Store) OverdueInstances(ctx context.Context, by time.Duration, limit int) ([]DueInstance, error) {
 	var list []DueInstance
-	err := s.db.Do(ctx, "overdue instances", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "overdue instances", func(ctx context.Context) error {
 		us, err := s.db.ReadNow(ctx, s.db.Reader)
 		if err != nil {
 			return err
@@ -72,7 +72,7 @@ func dueOf(ctx context.Context, q *database.Query, db database.Querier) ([]DueIn
 // of for longer than staleAfter, or are gone. They have no Conf.
 func (s *Store) StaleInstances(ctx context.Context, staleAfter time.Duration, limit int) ([]proto.Instance, error) {
 	var out []proto.Instance
-	err := s.db.Do(ctx, "instances of members that are gone", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "instances of members that are gone", func(ctx context.Context) error {
 		live, err := s.db.Query(`SELECT member_id FROM schedule_members WHERE gone_at IS NULL AND heartbeat_at >= {now} - ?
 			ORDER BY member_id`,
 			staleAfter.Microseconds()).Strings(ctx, s.db.Reader)
@@ -110,7 +110,7 @@ func (s *Store) claimedByOthers(members []string, limit int) *database.Query {
 // that has ended, if it was not seen to wake them.
 func (s *Store) SettledInstances(ctx context.Context, limit int) ([]proto.Instance, error) {
 	var out []proto.Instance
-	err := s.db.Do(ctx, "instances whose request has ended", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "instances whose request has ended", func(ctx context.Context) error {
 		var err error
 		out, err = instancesOf(ctx, s.settledQuery(limit), s.db.Reader)
 		return err

@@ -18,12 +18,7 @@ func (s *Store) FinishInstance(ctx context.Context, f Finish) error {
 		return fmt.Errorf("finish instance %d of app %s: %s is not a final state", f.Spec.Number, f.Spec.App, f.State)
 	}
 	op := fmt.Sprintf("finish instance %d of app %s", f.Spec.Number, f.Spec.App)
-	return s.db.InTx(ctx, op, func(ctx context.Context, t *database.Tx) error {
-		if t.Try > 1 {
-			if done, err := s.finishedBefore(ctx, t, f); done || err != nil {
-				return err
-			}
-		}
+	return s.db.InTxOnce(ctx, op, archiveToken(f.Spec), func(ctx context.Context, t *database.Tx) error {
 		if err := s.freeSlot(ctx, t, f); err != nil {
 			return err
 		}
@@ -45,15 +40,9 @@ func (s *Store) FinishInstance(ctx context.Context, f Finish) error {
 	})
 }
 
-// finishedBefore reports whether an earlier try of the same call went through.
-func (s *Store) finishedBefore(ctx context.Context, t *database.Tx, f Finish) (bool, error) {
-	after := f.Spec
-	after.Sequence++
-	var n int
-	err := s.db.Query(`SELECT COUNT(*) FROM schedule_archive
-		WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ? AND state = ?`,
-		after.App, after.Number, after.Sequence, after.Member, f.State).Row(ctx, t, &n)
-	return n > 0, err
+// archiveToken is where the end of an instance leaves its token.
+func archiveToken(spec proto.InstanceSpecifier) database.Row {
+	return database.RowOf("SELECT change_token FROM schedule_archive WHERE app = ? AND number = ?", spec.App, spec.Number)
 }
 
 // freeSlot gives the slot back and counts the next number, in one write of the app's
@@ -77,7 +66,7 @@ func (s *Store) freeSlot(ctx context.Context, t *database.Tx, f Finish) error {
 
 // archiveOne moves the instance to the archive.
 func (s *Store) archiveOne(ctx context.Context, t *database.Tx, f Finish) error {
-	q := addArchive(s.db.Query(""), f.State, nullJSON(f.Result))
+	q := addArchive(s.db.Query(""), t.Token, f.State, nullJSON(f.Result))
 	if f.Reason == "" && f.State == proto.InstanceFailed {
 		q.Add("reason, {now}")
 	} else {
@@ -101,10 +90,10 @@ func (s *Store) archiveOne(ctx context.Context, t *database.Tx, f Finish) error 
 
 // addArchive starts an INSERT of instances into the archive: their reason, finish time
 // and the FROM follow.
-func addArchive(q *database.Query, state proto.InstanceState, result any) *database.Query {
+func addArchive(q *database.Query, token database.Token, state proto.InstanceState, result any) *database.Query {
 	const same = `app, number, name, period_start, period_end, run, member, recurring, due_at, host, created_at,
 		started_at, timeout_at, request_id, undo_request_id, undo_tries, conf`
-	return q.Add("INSERT INTO schedule_archive ("+same+`, sequence_number, state, result, reason, finished_at) SELECT `+same+", sequence_number + 1, ?, ?, ", state, result)
+	return q.Add("INSERT INTO schedule_archive ("+same+`, sequence_number, change_token, state, result, reason, finished_at) SELECT `+same+", sequence_number + 1, ?, ?, ?, ", token, state, result)
 }
 
 // wakeSibling has the first instance looked at that waits for the slot; what the

@@ -14,7 +14,7 @@ import (
 // newest first, each once.
 func (s *Store) PeriodStarts(ctx context.Context, app string, from, to time.Time, limit int) ([]time.Time, error) {
 	var out []time.Time
-	err := s.db.Do(ctx, "periods of app "+app, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "periods of app "+app, func(ctx context.Context) error {
 		out = nil
 		// First the live ones: what ends in between is there twice, not never.
 		for _, archived := range []bool{false, true} {
@@ -58,7 +58,7 @@ func (s *Store) LastSkipped(ctx context.Context, app string, from, to time.Time,
 // FetchAt is zero for one that is under work, or of an app that is paused.
 func (s *Store) Holders(ctx context.Context, app string, limit int) ([]DueInstance, error) {
 	var list []DueInstance
-	err := s.db.Do(ctx, "instances of app "+app, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "instances of app "+app, func(ctx context.Context) error {
 		var err error
 		list, err = dueOf(ctx, s.holdersQuery(app, limit), s.db.Reader)
 		return err

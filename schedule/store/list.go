@@ -22,7 +22,7 @@ func (s *Store) Instances(ctx context.Context, f InstanceFilter) ([]proto.Instan
 		f.Limit = defaultInstances
 	}
 	var out []proto.Instance
-	err := s.db.Do(ctx, "list instances", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "list instances", func(ctx context.Context) error {
 		live, err := s.liveInstances(ctx, f)
 		if err != nil {
 			return err

@@ -53,15 +53,21 @@ func TestLostAnswers(t *testing.T) {
 		}
 		must(t, f.AddSignals(ctx, []Signal{{App: "a", PeriodStart: hour(-2)}}))
 		lose()
-		_, err = f.SettleSignal(ctx, f.signal(t), ptr(period("a", -2)))
+		settled, err := f.SettleSignal(ctx, f.signal(t), ptr(period("a", -2)))
 		lost("settle", err)
+		if !settled {
+			t.Error("the signal made an instance, and its caller does not know")
+		}
 		f.wantNumbers(t, "a", 4)
 		p := hourly("a")
 		p.App.Jitter = proto.Seconds(time.Minute)
 		p.App.Host, p.DeadlineStart, p.DeadlineAt = "h", ptr(hour(0)), ptr(hour(1))
 		lose()
-		_, err = f.PutApp(ctx, p)
+		changed, err := f.PutApp(ctx, p)
 		lost("put", err)
+		if !changed {
+			t.Error("the app changed, and its caller does not know")
+		}
 		lose()
 		lost("deadline", f.MoveDeadline(ctx, "a", hour(0), ptr(hour(1)), ptr(hour(2)), &AppEvent{App: "a", Kind: proto.AppLate}))
 		lose()

@@ -17,7 +17,7 @@ import (
 // among them any more: others may have taken over what it worked on, and it must come
 // back under another id.
 func (s *Store) MemberHeartbeat(ctx context.Context, n proto.Member, staleAfter time.Duration) (live []proto.Member, shards int, now time.Time, err error) {
-	err = s.db.Do(ctx, "heartbeat of member "+n.ID, func(ctx context.Context, _ int) error {
+	err = s.db.Do(ctx, "heartbeat of member "+n.ID, func(ctx context.Context) error {
 		if err := s.beat(ctx, n, staleAfter); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (s *Store) beat(ctx context.Context, n proto.Member, staleAfter time.Durati
 // MemberGone says that a member has ended, or is given up, for good: what it had
 // claimed may be taken over at once.
 func (s *Store) MemberGone(ctx context.Context, id string) error {
-	return s.db.Do(ctx, "end of member "+id, func(ctx context.Context, _ int) error {
+	return s.db.Do(ctx, "end of member "+id, func(ctx context.Context) error {
 		_, err := s.db.Query(`UPDATE schedule_members SET gone_at = {now} WHERE member_id = ? AND gone_at IS NULL`, id).Exec(ctx, s.db.Writer)
 		return err
 	})
@@ -79,7 +79,7 @@ func (s *Store) MemberGone(ctx context.Context, id string) error {
 // Members returns the members that have not been given up, by id.
 func (s *Store) Members(ctx context.Context) ([]proto.Member, error) {
 	var out []proto.Member
-	err := s.db.Do(ctx, "members", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "members", func(ctx context.Context) error {
 		var err error
 		out, err = s.members(ctx)
 		return err
@@ -106,7 +106,7 @@ func (s *Store) members(ctx context.Context) ([]proto.Member, error) {
 // that, and returns how many.
 func (s *Store) PurgeMembers(ctx context.Context, olderThan time.Duration) (int, error) {
 	var n int64
-	err := s.db.Do(ctx, "purge members", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "purge members", func(ctx context.Context) error {
 		var err error
 		n, err = s.db.Query(`DELETE FROM schedule_members
 			WHERE heartbeat_at < {now} - ? AND (gone_at IS NULL OR gone_at < {now} - ?)`,
@@ -130,7 +130,7 @@ func (s *Store) SetShards(ctx context.Context, n int) error {
 	if n < 1 || n > Buckets {
 		return proto.Errorf(proto.CodeInvalid, "shards: %d is not from 1 to %d", n, Buckets)
 	}
-	return s.db.Do(ctx, "set shards", func(ctx context.Context, _ int) error {
+	return s.db.Do(ctx, "set shards", func(ctx context.Context) error {
 		_, err := s.db.Query("INSERT INTO schedule_settings (id, shards) VALUES (1, ?){upsert}shards = ?", n, n).Exec(ctx, s.db.Writer)
 		return err
 	})

@@ -51,7 +51,7 @@ func (s *Store) PurgeEvents(ctx context.Context, olderThan time.Duration) (int, 
 	purged := 0
 	for {
 		var n int64
-		err := s.db.Do(ctx, "purge events of apps", func(ctx context.Context, _ int) error {
+		err := s.db.Do(ctx, "purge events of apps", func(ctx context.Context) error {
 			ids, err := numbersOf(ctx, s.db.Query(`SELECT id FROM schedule_events{index schedule_events_at} WHERE at < {now} - ? ORDER BY at
 				LIMIT ?`,
 				olderThan.Microseconds(), database.ChunkRows), s.db.Reader)

@@ -14,7 +14,7 @@ import (
 // They have neither Conf nor Result.
 func (s *Store) PeriodInstances(ctx context.Context, app string, from, to time.Time, limit int) ([]proto.Instance, error) {
 	var out []proto.Instance
-	err := s.db.Do(ctx, "instances of app "+app, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "instances of app "+app, func(ctx context.Context) error {
 		// First the live ones: what ends in between is there twice, not never.
 		live, err := instancesOf(ctx, s.db.Query("SELECT "+liveLight+` FROM schedule_instances
 			WHERE app = ? AND period_start >= ? AND period_start < ? ORDER BY period_start
@@ -60,7 +60,7 @@ func merge(live, done []proto.Instance) []proto.Instance {
 // and before to have an instance that SUCCEEDED.
 func (s *Store) SucceededCount(ctx context.Context, app string, from, to time.Time) (int, error) {
 	var n int
-	err := s.db.Do(ctx, "periods of app "+app, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "periods of app "+app, func(ctx context.Context) error {
 		return s.db.Query(`SELECT COUNT(DISTINCT period_start) FROM schedule_archive{index schedule_archive_period}
 			WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ?`,
 			app, from.UnixMicro(), to.UnixMicro(), proto.InstanceSucceeded).Row(ctx, s.db.Reader, &n)
@@ -71,7 +71,7 @@ func (s *Store) SucceededCount(ctx context.Context, app string, from, to time.Ti
 // SucceededStarts returns the starts of these periods, at most limit, in order.
 func (s *Store) SucceededStarts(ctx context.Context, app string, from, to time.Time, limit int) ([]time.Time, error) {
 	var out []time.Time
-	err := s.db.Do(ctx, "periods of app "+app, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "periods of app "+app, func(ctx context.Context) error {
 		out = nil
 		return s.db.Query(`SELECT DISTINCT period_start FROM schedule_archive{index schedule_archive_period}
 			WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ? ORDER BY period_start
@@ -91,7 +91,7 @@ func (s *Store) SucceededStarts(ctx context.Context, app string, from, to time.T
 // SUCCEEDED.
 func (s *Store) Succeeded(ctx context.Context, app string, start time.Time) (bool, error) {
 	var done bool
-	err := s.db.Do(ctx, "period of app "+app, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "period of app "+app, func(ctx context.Context) error {
 		var err error
 		done, err = s.succeeded(ctx, s.db.Reader, app, start.UnixMicro())
 		return err
@@ -111,7 +111,7 @@ func (s *Store) succeeded(ctx context.Context, db database.Querier, app string, 
 // before to, the instance that SUCCEEDED last, by period, with Conf and Result.
 func (s *Store) SucceededInstances(ctx context.Context, app string, from, to time.Time, limit int) ([]proto.Instance, error) {
 	var out []proto.Instance
-	err := s.db.Do(ctx, "results of app "+app, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "results of app "+app, func(ctx context.Context) error {
 		var err error
 		out, err = instancesOf(ctx, s.succeededQuery(app, from, to, limit), s.db.Reader)
 		return err
@@ -131,7 +131,7 @@ func (s *Store) succeededQuery(app string, from, to time.Time, limit int) *datab
 // none has.
 func (s *Store) LastInstance(ctx context.Context, app string) (proto.Instance, error) {
 	var out proto.Instance
-	err := s.db.Do(ctx, "last instance of app "+app, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "last instance of app "+app, func(ctx context.Context) error {
 		var err error
 		out, err = instanceOf(ctx, s.db.Query("SELECT "+archiveFull+` FROM schedule_archive{index schedule_archive_app}
 			WHERE app = ? ORDER BY finished_at DESC, number DESC LIMIT 1`,

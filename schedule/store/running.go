@@ -10,7 +10,7 @@ import (
 // app whose name is after `after` and not after `last`. Apps without any are left out.
 func (s *Store) RunningInstances(ctx context.Context, after, last string) (map[string]int, error) {
 	counts := map[string]int{}
-	err := s.db.Do(ctx, "count running instances", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "count running instances", func(ctx context.Context) error {
 		clear(counts)
 		return s.db.Query("SELECT app, COUNT(*) FROM schedule_instances"+s.db.Dialect.UseIndex("schedule_instances_state")+
 			" WHERE state IN (?, ?, ?) AND app > ? AND app <= ? GROUP BY app",

@@ -18,7 +18,7 @@ var errMadeMeanwhile = errors.New("another member made it just now")
 // Signals returns signals to be evaluated, oldest first.
 func (s *Store) Signals(ctx context.Context, limit int) ([]Signal, error) {
 	var out []Signal
-	err := s.db.Do(ctx, "signals", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "signals", func(ctx context.Context) error {
 		out = nil
 		return s.db.Query(`SELECT app, period_start, count FROM schedule_signals{index schedule_signals_created}
 			ORDER BY created_at LIMIT ?`,
@@ -74,7 +74,7 @@ const signalTries = 20
 // there is one, live or archived. It reports whether it made it.
 func (s *Store) SettleSignal(ctx context.Context, sig Signal, n *NewInstance) (made bool, err error) {
 	for range signalTries {
-		err = s.db.InTx(ctx, "settle signal of app "+sig.App, func(ctx context.Context, t *database.Tx) error {
+		err = s.db.InTxOnce(ctx, "settle signal of app "+sig.App, appToken(sig.App), func(ctx context.Context, t *database.Tx) error {
 			made = false
 			if n != nil {
 				var err error
@@ -100,8 +100,8 @@ func (s *Store) makeOnce(ctx context.Context, t *database.Tx, app string, n *New
 	if there || err != nil {
 		return false, err
 	}
-	err = s.db.Query(`UPDATE schedule_apps SET last_number = last_number + 1 WHERE name = ? AND deleted_at IS NULL`,
-		app).ExecOne(ctx, t)
+	err = s.db.Query(`UPDATE schedule_apps SET change_token = ?, last_number = last_number + 1 WHERE name = ? AND deleted_at IS NULL`,
+		t.Token, app).ExecOne(ctx, t)
 	if errors.Is(err, ErrNotUpdated) {
 		return false, nil // it is deleted: nobody waits for it
 	}

@@ -51,7 +51,7 @@ func (s *Store) sortPuts(ctx context.Context, puts []AppPut) (fresh, rest []AppP
 	for i, p := range puts {
 		names[i] = p.App.Name
 	}
-	err = s.db.Do(ctx, "put apps", func(ctx context.Context, _ int) error {
+	err = s.db.Do(ctx, "put apps", func(ctx context.Context) error {
 		return s.db.Query(`SELECT name, definition, source, deleted_at IS NOT NULL FROM schedule_apps WHERE name IN {ids}`, names).
 			Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 				var name string
@@ -98,7 +98,7 @@ func (s *Store) insertMany(ctx context.Context, puts []AppPut) error {
 		}
 		definitions[i], apps[i] = string(definition), p.App
 	}
-	return s.db.InTx(ctx, "put new apps", func(ctx context.Context, t *database.Tx) error {
+	return s.db.InTxOnce(ctx, "put new apps", appToken(puts[0].App.Name), func(ctx context.Context, t *database.Tx) error {
 		if err := s.insertApps(ctx, t, puts, definitions, 1); err != nil {
 			return err
 		}

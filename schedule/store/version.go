@@ -12,7 +12,7 @@ import (
 // still the same: no other call can have changed what it was checked against.
 func (s *Store) AppsVersion(ctx context.Context) (uint64, error) {
 	var n uint64
-	err := s.db.Do(ctx, "version of the apps", func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "version of the apps", func(ctx context.Context) error {
 		return s.db.Query("SELECT apps_version FROM schedule_settings WHERE id = 1").Row(ctx, s.db.Writer, &n)
 	})
 	return n, err

@@ -21,7 +21,7 @@ type instanceKey struct {
 func (s *Store) WakeInstances(ctx context.Context, requestIDs []string) (n int, err error) {
 	err = database.Chunks(requestIDs, func(ids []string) error {
 		var keys []instanceKey
-		err := s.db.Do(ctx, "instances that wait for requests", func(ctx context.Context, _ int) error {
+		err := s.db.Do(ctx, "instances that wait for requests", func(ctx context.Context) error {
 			var err error
 			keys, err = keysOf(ctx, s.db.Query(`SELECT app, number FROM schedule_instances{index schedule_instances_waits}
 				WHERE waits_for IN {ids} ORDER BY app, number`,
@@ -47,7 +47,7 @@ func (s *Store) WakeHost(ctx context.Context, host string) (int, error) {
 		return 0, nil
 	}
 	var keys []instanceKey
-	err := s.db.Do(ctx, "instances of host "+host, func(ctx context.Context, _ int) error {
+	err := s.db.Do(ctx, "instances of host "+host, func(ctx context.Context) error {
 		var err error
 		keys, err = keysOf(ctx, s.db.Query(`SELECT app, number FROM schedule_instances{index schedule_instances_host}
 			WHERE host = ? AND held = 1 AND due_at <= {now} ORDER BY app, number`, host), s.db.Writer)
@@ -68,7 +68,7 @@ func (s *Store) wake(ctx context.Context, keys []instanceKey, still, set databas
 	for len(keys) > 0 {
 		n := min(len(keys), wakeChunk)
 		var met int64
-		err := s.db.Do(ctx, "wake instances", func(ctx context.Context, _ int) error {
+		err := s.db.Do(ctx, "wake instances", func(ctx context.Context) error {
 			q := s.db.Query("UPDATE schedule_instances{primary} SET fetch_at = {now}")
 			set(q)
 			addAmong(q.Add(" WHERE "), keys[:n]).Add(" AND fetch_at > {now}")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"io"
 	"sync/atomic"
 	"testing"
@@ -12,12 +13,25 @@ import (
 	"github.com/treadle-run/treadle/internal/database"
 )
 
-// lossy is a driver under which the answer to the next change is lost: it was made,
-// and the caller is told that the connection broke.
+// lossy is a driver under which the next change fails, or the answer to it is lost: it
+// was made. In both cases the caller is told that the connection broke.
 type lossy struct {
 	driver.Driver
-	dsn  string
-	lose atomic.Bool
+	dsn        string
+	lose, fail atomic.Bool
+	lost       func() // called when an answer is lost
+}
+
+// failed makes the change, and reports whether its caller is not to know.
+func (l *lossy) failed(change func() error) bool {
+	if l.fail.CompareAndSwap(true, false) {
+		return true
+	}
+	if change() != nil || !l.lose.CompareAndSwap(true, false) {
+		return false
+	}
+	l.lost()
+	return true
 }
 
 func (l *lossy) Connect(context.Context) (driver.Conn, error) {
@@ -63,8 +77,12 @@ func (c *lossyConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.
 }
 
 func (c *lossyConn) ExecContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Result, error) {
-	res, err := c.fullConn.ExecContext(ctx, q, args)
-	if err == nil && !c.inTx && c.l.lose.CompareAndSwap(true, false) {
+	if c.inTx {
+		return c.fullConn.ExecContext(ctx, q, args)
+	}
+	var res driver.Result
+	var err error
+	if c.l.failed(func() error { res, err = c.fullConn.ExecContext(ctx, q, args); return err }) {
 		return nil, io.ErrUnexpectedEOF
 	}
 	return res, err
@@ -82,18 +100,35 @@ func (t *lossyTx) Rollback() error {
 
 func (t *lossyTx) Commit() error {
 	t.c.inTx = false
-	err := t.Tx.Commit()
-	if err == nil && t.c.l.lose.CompareAndSwap(true, false) {
-		return io.ErrUnexpectedEOF
+	committed := false
+	var err error
+	failed := t.c.l.failed(func() error {
+		committed = true
+		err = t.Tx.Commit()
+		return err
+	})
+	switch {
+	case !failed:
+		return err
+	case !committed:
+		return errors.Join(io.ErrUnexpectedEOF, t.Tx.Rollback())
 	}
-	return err
+	return io.ErrUnexpectedEOF
 }
 
 // Losing makes the database lose the answer to the next change whenever the function
 // that it returns was called.
-func Losing(t *testing.T, db *database.DB) func() {
+func Losing(t *testing.T, db *database.DB) (lose func()) {
 	t.Helper()
-	l := &lossy{Driver: db.Writer.Driver(), dsn: db.Config.MySQLDSN}
+	lose, _ = Faults(t, db, func() {})
+	return lose
+}
+
+// Faults makes the database lose the answer to the next change, or fail it, whenever one
+// of the functions that it returns was called. It calls lost when it has lost an answer.
+func Faults(t *testing.T, db *database.DB, lost func()) (lose, fail func()) {
+	t.Helper()
+	l := &lossy{Driver: db.Writer.Driver(), dsn: db.Config.MySQLDSN, lost: lost}
 	if db.Dialect == &database.SQLiteDialect {
 		l.dsn = database.SQLiteDSN(db.Config.SQLitePath, "immediate")
 	} else {
@@ -109,5 +144,5 @@ func Losing(t *testing.T, db *database.DB) func() {
 	}
 	db.Writer = pool
 	db.Config.RetryWait = time.Millisecond
-	return func() { l.lose.Store(true) }
+	return func() { l.lose.Store(true) }, func() { l.fail.Store(true) }
 }
