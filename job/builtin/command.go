@@ -27,10 +27,20 @@ func (c *command) Create(_ context.Context, args job.Values) error {
 	if err != nil {
 		return err
 	}
+	size := 0
 	for i, element := range argv {
-		if _, err := expand(element, c.lookup(nil)); err != nil {
+		// Without job data: what an element has by itself must fit whatever comes later.
+		text, err := expand(element, c.lookup(nil))
+		if err == nil {
+			err = checkElement(text)
+		}
+		if err != nil {
 			return job.ArgErrorf("argv", "element %d, %s: %v", i+1, quote(element), err)
 		}
+		size += sizeOf(text)
+	}
+	if size > maxArguments {
+		return job.ArgErrorf("argv", "has %d bytes, at most %d can be given to a program", size, maxArguments)
 	}
 	return nil
 }
@@ -46,11 +56,22 @@ func (c *command) Run(ctx context.Context, data job.Values) (job.Result, error) 
 		data = job.Values{} // none is not the same as not known yet
 	}
 	for i, element := range argv {
-		if argv[i], err = expand(element, c.lookup(data)); err != nil {
+		if argv[i], err = expand(element, c.lookup(data)); err == nil {
+			err = checkElement(argv[i])
+		}
+		if err != nil {
 			return job.Result{}, fmt.Errorf("arg argv: element %d, %s: %w", i+1, quote(element), err)
 		}
 	}
 	return c.run(ctx, argv, data)
+}
+
+// checkElement says if an element of argv is too long for any program.
+func checkElement(text string) error {
+	if len(text) > maxVariable {
+		return fmt.Errorf("has %d bytes, at most %d can be given to a program as one argument", len(text), maxVariable)
+	}
+	return nil
 }
 
 // parse reads the args, and returns the elements of argv as they are written.

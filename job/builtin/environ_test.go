@@ -56,23 +56,24 @@ func TestTheScriptKnowsWhichTryItIs(t *testing.T) {
 
 func TestWhichVariableWins(t *testing.T) {
 	t.Parallel()
-	env := environ(&job.Info{RequestID: "r"},
+	env, _ := environ([]string{"program"},
 		job.Values{"both": "arg", "PATH": "/mine", "not-a-variable": 1},
 		job.Values{
 			"both": "data", "only": "data", "PATH": "/theirs", "LD_PRELOAD": "x", "IFS": "x", "a-b": "x",
 			"TREADLE_REQUEST_ID": "x", "nul": "\x00", "big": strings.Repeat("x", 128<<10),
-		}, "/out")
+			"PWD": "/theirs", "OLDPWD": "/theirs",
+		}, map[string]string{"TREADLE_REQUEST_ID": "r", "TREADLE_OUTPUT": "/out", "PWD": "/dir"})
 	got := map[string]string{}
 	for _, v := range env {
 		name, value, _ := strings.Cut(v, "=")
 		got[name] = value
 	}
-	for name, want := range map[string]string{"both": "arg", "only": "data", "PATH": "/mine", "TREADLE_REQUEST_ID": "r", "TREADLE_OUTPUT": "/out"} {
+	for name, want := range map[string]string{"both": "arg", "only": "data", "PATH": "/mine", "TREADLE_REQUEST_ID": "r", "TREADLE_OUTPUT": "/out", "PWD": "/dir"} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}
 	}
-	for _, name := range []string{"LD_PRELOAD", "IFS", "a-b", "nul", "big", "not-a-variable"} {
+	for _, name := range []string{"LD_PRELOAD", "OLDPWD", "IFS", "a-b", "nul", "big", "not-a-variable"} {
 		if value, ok := got[name]; ok {
 			t.Errorf("%s is %.60q, want none", name, value)
 		}
@@ -81,7 +82,7 @@ func TestWhichVariableWins(t *testing.T) {
 
 func TestTheConfigurationOfTheRunnerIsNotInherited(t *testing.T) {
 	t.Parallel()
-	got := inherited([]string{"PATH=/bin", "LANG=C", "EMPTY=", "TREADLE_CLUSTER_SECRET=s", "TREADLE_MYSQL_DSN=s", "NOTIFY_SOCKET=/run/x", "A=b=c"})
+	got := inherited([]string{"PATH=/bin", "LANG=C", "EMPTY=", "TREADLE_CLUSTER_SECRET=s", "TREADLE_MYSQL_DSN=s", "NOTIFY_SOCKET=/run/x", "A=b=c", "OLDPWD=/root"})
 	want := map[string]string{"PATH": "/bin", "LANG": "C", "EMPTY": "", "A": "b=c"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -18,33 +18,16 @@ import (
 const (
 	maxOutputsFile = 1 << 20 // bytes in the file of TREADLE_OUTPUT
 	maxOutputName  = 100     // bytes in the name of one output, as for args
+
+	byteOrderMark = "\ufeff"
 )
 
-// outputsFile is the file that a command writes its outputs to. It is kept open, so
-// that it is known whose it is whatever stands at its path later.
-type outputsFile struct{ *os.File }
-
-// newOutputsFile makes an empty one, for this user alone until it is given to that of
-// the command.
-func newOutputsFile() (outputsFile, error) {
-	f, err := os.CreateTemp("", "treadle-output-*")
-	if err != nil {
-		return outputsFile{}, fmt.Errorf("no file for outputs: %w", err)
-	}
-	return outputsFile{f}, nil
-}
-
-// remove removes it. The command may have done so.
-func (o outputsFile) remove() {
-	_ = o.Close()
-	_ = os.Remove(o.Name())
-}
-
-// read returns the outputs. A file that the command removed has none.
-func (o outputsFile) read() (job.Values, error) {
+// readOutputs returns what a command wrote to its file of outputs. A file that it
+// removed has none.
+func (f tryFile) readOutputs() (job.Values, error) {
 	// A pipe or device in its place could block or never end, and a link could lead to
 	// what the user of the command cannot read, but this process can.
-	f, err := os.OpenFile(o.Name(), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	there, err := os.OpenFile(f.Name(), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -53,18 +36,18 @@ func (o outputsFile) read() (job.Values, error) {
 	case err != nil:
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	info, err := f.Stat()
+	defer there.Close() //nolint:errcheck // it was only read
+	info, err := there.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || !o.sameOwner(info) {
+	if !info.Mode().IsRegular() || !f.sameOwner(info) {
 		return nil, errNotPlain
 	}
 	if info.Size() > maxOutputsFile {
 		return nil, fmt.Errorf("TREADLE_OUTPUT: has %d bytes, at most %d are allowed", info.Size(), maxOutputsFile)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxOutputsFile))
+	b, err := io.ReadAll(io.LimitReader(there, maxOutputsFile))
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +62,8 @@ func (o outputsFile) read() (job.Values, error) {
 var errNotPlain = errors.New("TREADLE_OUTPUT: is no longer a plain file of the user of the command")
 
 // sameOwner reports whether a file belongs to whom the first one was given to.
-func (o outputsFile) sameOwner(info fs.FileInfo) bool {
-	first, err := o.Stat()
+func (f tryFile) sameOwner(info fs.FileInfo) bool {
+	first, err := f.Stat()
 	if err != nil {
 		return false
 	}
@@ -92,8 +75,13 @@ func (o outputsFile) sameOwner(info fs.FileInfo) bool {
 // parseOutputs reads one JSON object, or lines of key=value whose values are
 // strings. Of several values for one key the last one counts. Errors name the
 // line and never show it: it may be one line of a secret that has several, or a
-// secret in quotes, and then nobody masks it.
+// secret in quotes, and then nobody masks it. Editors and programs of other systems
+// may have put a byte order mark before a line and a carriage return behind it.
 func parseOutputs(b []byte) (job.Values, error) {
+	if bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
+		return nil, errors.New("is UTF-16; expected UTF-8")
+	}
+	b = bytes.TrimPrefix(b, []byte(byteOrderMark))
 	if !utf8.Valid(b) {
 		return nil, fmt.Errorf("line %d: not UTF-8", 1+bytes.Count(b[:invalidAt(b)], []byte("\n")))
 	}
@@ -104,7 +92,8 @@ func parseOutputs(b []byte) (job.Values, error) {
 	n := 0
 	for line := range strings.Lines(string(b)) {
 		n++
-		line = strings.TrimSuffix(line, "\n")
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		line = strings.TrimPrefix(line, byteOrderMark) // of another file that was appended
 		if strings.TrimSpace(line) == "" {
 			continue
 		}

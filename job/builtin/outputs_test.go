@@ -26,6 +26,11 @@ func TestOutputsBecomeJobData(t *testing.T) {
 			"n": int64(3), "f": 3.0, "big": int64(9007199254740993), "l": []any{"a", nil}, "o": map[string]any{"t": true},
 		}},
 		{"empty object", `echo '{}' >$TREADLE_OUTPUT`, nil},
+		{"CRLF", `printf 'a=1\r\n\r\nb= 2 \r\nc=\r3' >$TREADLE_OUTPUT`, job.Values{"a": "1", "b": " 2 ", "c": "\r3"}},
+		{"byte order mark", `printf '\357\273\277a=1\n' >$TREADLE_OUTPUT`, job.Values{"a": "1"}},
+		{"both, appended", `printf '\357\273\277a=1\r\n' >$TREADLE_OUTPUT; printf '\357\273\277b=2\r\n' >>$TREADLE_OUTPUT`, job.Values{"a": "1", "b": "2"}},
+		{"nothing but a mark", `printf '\357\273\277\r\n' >$TREADLE_OUTPUT`, nil},
+		{"JSON with both", `printf '\357\273\277{\r\n"a": 1,\r\n"b": "x\\r"}\r\n' >$TREADLE_OUTPUT`, job.Values{"a": int64(1), "b": "x\r"}},
 		{"replaced file", `echo a=1 >$TREADLE_OUTPUT.new; mv $TREADLE_OUTPUT.new $TREADLE_OUTPUT`, job.Values{"a": "1"}},
 		{"removed file", `rm $TREADLE_OUTPUT`, nil},
 	}
@@ -68,6 +73,8 @@ func TestBadOutputsFailTheTry(t *testing.T) {
 		{"two objects", `printf '{}\n{}\n' >$TREADLE_OUTPUT`, "line 2: not one JSON object: more than one JSON value"},
 		{"JSON key", `echo '{"a b": 1}' >$TREADLE_OUTPUT`, `a name must have`},
 		{"not UTF-8", `printf 'a=1\nb=\377\n' >$TREADLE_OUTPUT`, "line 2: not UTF-8"},
+		{"UTF-16", `printf '\377\376a\0=\0001\0' >$TREADLE_OUTPUT`, "is UTF-16; expected UTF-8"},
+		{"CRLF and a mistake", `printf 'a=1\r\nhello\r\n' >$TREADLE_OUTPUT`, "line 2: expected key=value"},
 		{"too large", `head -c 1048577 /dev/zero >$TREADLE_OUTPUT`, "has 1048577 bytes, at most 1048576 are allowed"},
 		{"pipe", `rm $TREADLE_OUTPUT; mkfifo $TREADLE_OUTPUT`, "no longer a plain file"},
 	}

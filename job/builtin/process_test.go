@@ -54,10 +54,9 @@ func TestACommandThatCannotStart(t *testing.T) {
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	large := strings.Repeat("x", 100<<10)
 	var many []any
 	for range 100 {
-		many = append(many, large)
+		many = append(many, "${data.big}")
 	}
 	tests := []struct {
 		name string
@@ -75,7 +74,7 @@ func TestACommandThatCannotStart(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := mustCreate(t, "command", tt.args).run(t.Context(), nil)
+			_, err := mustCreate(t, "command", tt.args).run(t.Context(), job.Values{"big": strings.Repeat("x", 100<<10)})
 			wantError(t, err, tt.says)
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -53,20 +55,26 @@ func (p *program) run(ctx context.Context, argv []string, data job.Values) (job.
 	if err := checkDir(p.dir); err != nil {
 		return job.Result{}, err
 	}
-	outputs, err := newOutputsFile()
+	outputs, err := newTryFile("output")
 	if err != nil {
 		return job.Result{}, err
 	}
 	defer outputs.remove()
+	dataFile, err := newDataFile(data)
+	if err != nil {
+		return job.Result{}, err
+	}
+	defer dataFile.remove()
 
 	info := job.InfoOf(ctx)
+	env, omitted := environ(argv, p.args, data, p.variables(&info, outputs, dataFile))
 	child := process{
 		argv:    argv,
-		env:     environ(&info, p.args, data, outputs.Name()),
+		env:     env,
 		dir:     p.dir,
 		grace:   p.grace,
 		lock:    info.RequestID + "." + info.JobID,
-		files:   []string{outputs.Name()},
+		files:   []string{outputs.Name(), dataFile.Name()},
 		started: func(pid int) { p.pid.Store(int64(pid)) },
 	}
 	out, err := child.run(ctx)
@@ -80,14 +88,51 @@ func (p *program) run(ctx context.Context, argv []string, data job.Values) (job.
 	case err != nil:
 		return res, startError(argv[0], err)
 	}
+	if out.exit != 0 {
+		res.Stderr = withOmitted(res.Stderr, omitted)
+	}
 	if out.signal != "" {
 		return res, fmt.Errorf("killed by %s", out.signal)
 	}
 	if out.exit != 0 {
 		return res, fmt.Errorf("exit code %d", out.exit)
 	}
-	res.Data, err = outputs.read()
+	res.Data, err = outputs.readOutputs()
 	return res, err
+}
+
+// variables are what Treadle says of a try. PWD is here so that a program that is not
+// started by a shell does not believe that it is where the runner is; an arg may say
+// otherwise.
+func (p *program) variables(info *job.Info, outputs, data tryFile) map[string]string {
+	own := map[string]string{
+		"TREADLE_REQUEST_ID": info.RequestID,
+		"TREADLE_JOB_ID":     info.JobID,
+		"TREADLE_TRY":        strconv.FormatUint(uint64(info.Try), 10),
+		"TREADLE_EPOCH":      strconv.FormatUint(info.Epoch, 10),
+		"TREADLE_OUTPUT":     outputs.Name(),
+		"TREADLE_DATA":       data.Name(),
+	}
+	if _, given := p.args["PWD"]; !given {
+		if dir, err := filepath.Abs(p.dir); err == nil { // of "": the directory of the runner
+			own["PWD"] = dir
+		}
+	}
+	return own
+}
+
+// withOmitted adds a line to the output of a command that failed, which names the job
+// data that it did not get as variables: that may be why.
+func withOmitted(stderr []byte, names []string) []byte {
+	if len(names) == 0 {
+		return stderr
+	}
+	const limit = 10
+	text := strings.Join(names[:min(len(names), limit)], ", ")
+	if more := len(names) - limit; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return appendLine(stderr, "[treadle: job data that did not fit into the environment is only in the file named by TREADLE_DATA: %s]", text)
 }
 
 // withLeftovers adds a line that names the processes that a command left behind.
@@ -95,10 +140,15 @@ func withLeftovers(stderr []byte, leftovers []string) []byte {
 	if len(leftovers) == 0 {
 		return stderr
 	}
-	if n := len(stderr); n > 0 && stderr[n-1] != '\n' {
-		stderr = append(stderr, '\n')
+	return appendLine(stderr, "[treadle: the command ended and left processes behind, which were ended: %s]", strings.Join(leftovers, ", "))
+}
+
+// appendLine appends a line of Treadle to output.
+func appendLine(output []byte, format string, args ...any) []byte {
+	if n := len(output); n > 0 && output[n-1] != '\n' {
+		output = append(output, '\n')
 	}
-	return fmt.Appendf(stderr, "[treadle: the command ended and left processes behind, which were ended: %s]\n", strings.Join(leftovers, ", "))
+	return append(fmt.Appendf(output, format, args...), '\n')
 }
 
 // Status says which process runs, for who looks for it on the host.
@@ -127,7 +177,7 @@ func checkDir(dir string) error {
 
 func startError(name string, err error) error {
 	if errors.Is(err, syscall.E2BIG) {
-		return fmt.Errorf("cannot start %s: its args and job data are too large for one program: %w", name, err)
+		return fmt.Errorf("cannot start %s: its arguments are too large for one program: %w", name, err)
 	}
 	return fmt.Errorf("cannot start %s: %w", name, err)
 }
