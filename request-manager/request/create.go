@@ -16,7 +16,7 @@ import (
 // and has it sent. With an idempotency key that the user has used before, it
 // returns that request if the body is the same, and CodeConflict if not.
 func (m *Manager) Create(ctx context.Context, c proto.CreateRequest, user, key string) (proto.Request, error) {
-	n, err := m.build(ctx, c)
+	n, jc, err := m.build(ctx, c)
 	if err != nil {
 		if key != "" {
 			// The specs may have changed since the first time.
@@ -40,32 +40,33 @@ func (m *Manager) Create(ctx context.Context, c proto.CreateRequest, user, key s
 		return proto.Request{}, createError(err)
 	}
 	m.metrics.created.Inc()
+	m.folds.seed(n.Request.ID, jc)
 	m.dispatcher.enqueue(pendingRequest{id: n.Request.ID, body: n.Chain, host: c.Host})
 	m.changes.notify(n.Request.ID)
 	return n.Request, nil
 }
 
 // build makes the request and its job chain, and stores nothing.
-func (m *Manager) build(ctx context.Context, c proto.CreateRequest) (*store.NewRequest, error) {
+func (m *Manager) build(ctx context.Context, c proto.CreateRequest) (*store.NewRequest, *proto.JobChain, error) {
 	if err := CheckArgsSize(c.Args, m.cfg.MaxArgsSize); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := checkHost(c.Host); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	values, list, secrets, err := m.cfg.Specs.RequestArgs(c.Type, c.Args)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	id := xid.New().String()
 	jc, err := m.cfg.Specs.Build(ctx, id, c.Type, values, secrets)
 	if err != nil {
 		m.logPanic(err, c.Type)
-		return nil, err
+		return nil, nil, err
 	}
 	body, err := json.Marshal(jc)
 	if err != nil {
-		return nil, &proto.Error{Code: proto.CodeUnprocessable, Message: "the job chain has no JSON form", Err: err}
+		return nil, nil, &proto.Error{Code: proto.CodeUnprocessable, Message: "the job chain has no JSON form", Err: err}
 	}
 	public := make(proto.Values, len(list))
 	for _, a := range list {
@@ -80,7 +81,7 @@ func (m *Manager) build(ctx context.Context, c proto.CreateRequest) (*store.NewR
 		ArgValues: public,
 		Chain:     body,
 		Seal:      len(jc.Secrets) > 0,
-	}, nil
+	}, jc, nil
 }
 
 // CheckArgsSize refuses args with more bytes of JSON than the limit.

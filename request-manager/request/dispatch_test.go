@@ -232,7 +232,7 @@ func TestAChainThatNoRunnerCanTakeFails(t *testing.T) {
 					return nil
 				})
 				m := w.manager()
-				r, err := m.build(w.t.Context(), proto.CreateRequest{Type: "deploy"})
+				r, _, err := m.build(w.t.Context(), proto.CreateRequest{Type: "deploy"})
 				must(w.t, err)
 				bad = r.Request.ID
 				w.run(m)
@@ -305,7 +305,7 @@ func TestTwoManagersSendEachRequestOnce(t *testing.T) {
 		m1, m2 := w.manager(), w.manager(func(c *Config) { c.ManagerID = "rm-2" })
 		var ids []string
 		for range 60 { // m1 does not run yet: both find them in the store
-			n, err := m1.build(w.t.Context(), proto.CreateRequest{Type: "deploy"})
+			n, _, err := m1.build(w.t.Context(), proto.CreateRequest{Type: "deploy"})
 			must(w.t, err)
 			m1.creator.storeBatch(w.t.Context(), []*creation{{new: n, done: make(chan error, 1)}})
 			ids = append(ids, n.Request.ID)

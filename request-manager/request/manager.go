@@ -25,6 +25,7 @@ type Manager struct {
 	resumer    *resumer
 	comparer   *comparer
 	missing    *missingChains
+	folds      *folds
 	identities *identities
 	recoverer  *recoverer
 	purger     *purger
@@ -47,7 +48,9 @@ func New(cfg Config) *Manager {
 		runners: map[string]*trackedRunner{},
 	}
 	comparer := &comparer{store: db, log: log, compared: metrics.compared, wake: make(chan struct{}, 1)}
+	folds := newFolds(db)
 	reporter := &reporter{
+		folds: folds,
 		store: db, log: log, metrics: metrics, changes: changes, fleet: fleet, compare: comparer.add, resume: resumeNow,
 	}
 	sender := &sender{
@@ -71,6 +74,7 @@ func New(cfg Config) *Manager {
 		},
 		comparer: comparer,
 		missing:  missing,
+		folds:    folds,
 		identities: &identities{
 			store: db, log: log, confirmed: map[string]string{}, refused: map[string]string{},
 			ask: func(ctx context.Context, url string) (string, error) {

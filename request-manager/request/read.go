@@ -2,6 +2,7 @@ package request
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -59,6 +60,10 @@ func (m *Manager) JobChain(ctx context.Context, id string) (*proto.JobChain, err
 
 func (m *Manager) jobChain(ctx context.Context, r *proto.Request) (*proto.JobChain, error) {
 	c, secrets, err := replay(ctx, m.store, r.ID)
+	if isBroken(err) {
+		m.log.Error("the stored job chain or job log of a request cannot be read", "request", r.ID, "error", err)
+		return m.unreadableChain(ctx, r), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +72,23 @@ func (m *Manager) jobChain(ctx context.Context, r *proto.Request) (*proto.JobCha
 	}
 	jc := c.JobChain()
 	jc.State = r.State
+	return publicChain(jc, secrets), nil
+}
+
+// unreadableChain is what is shown of a request whose chain cannot be computed: its
+// jobs as they were created, if that can be read, and none else.
+func (m *Manager) unreadableChain(ctx context.Context, r *proto.Request) *proto.JobChain {
+	jc := &proto.JobChain{RequestID: r.ID, Jobs: map[string]*proto.Job{}, AdjacencyList: map[string][]string{}}
+	var stored proto.JobChain
+	if body, err := m.store.Chain(ctx, r.ID); err == nil && json.Unmarshal(body, &stored) == nil {
+		jc = publicChain(&stored, stored.Secrets)
+	}
+	jc.State, jc.FinishedJobs = r.State, r.FinishedJobs
+	return jc
+}
+
+// publicChain returns a chain without secrets, and without what means nothing to users.
+func publicChain(jc *proto.JobChain, secrets []string) *proto.JobChain {
 	hide := mask.New(secrets)
 	public := *jc
 	public.Secrets = nil
@@ -77,7 +99,7 @@ func (m *Manager) jobChain(ctx context.Context, r *proto.Request) (*proto.JobCha
 		p.Args, p.Data = hide.Values(j.Args), hide.Values(j.Data)
 		public.Jobs[id] = &p
 	}
-	return &public, nil
+	return &public
 }
 
 // Find returns the requests that the filter matches, newest first, without args

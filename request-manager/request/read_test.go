@@ -159,18 +159,131 @@ func TestTheJobChainIsAsItIsNow(t *testing.T) {
 	})
 }
 
-// A log that does not fit its chain is not the fault of who asks for it.
-func TestABrokenLogIsAnInternalError(t *testing.T) {
+// Whatever is in the database already, a request can be read and stopped, and it ends.
+func TestNoLogMakesARequestUnreadableOrImmortal(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]func(e *proto.JobLog){
+		"before its previous job": func(*proto.JobLog) {},
+		"unknown job":             func(e *proto.JobLog) { e.JobID = "nobody" },
+		"wrong try":               func(e *proto.JobLog) { e.Try = 7 },
+		"a hole before it":        func(e *proto.JobLog) { e.Seq = 5 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) {
+				m := w.manager()
+				w.run(m)
+				jr := w.runner(m, "jr-1", "http://jr-1")
+				id := w.create(m, "deploy")
+				after(time.Second)
+				e := w.entry(id, "second", 0)
+				bad(&e)
+				refused, err := w.store.SaveReport(w.t.Context(), []proto.ReportItem{{RequestID: id, Epoch: 1, Entries: []proto.JobLog{e}}})
+				must(w.t, err)
+				if len(refused) != 0 {
+					w.t.Fatalf("the store refused %+v", refused)
+				}
+				jc, err := m.JobChain(w.t.Context(), id)
+				must(w.t, err)
+				if len(jc.Jobs) != 2 || jc.State != proto.StateRunning {
+					w.t.Errorf("job chain %+v", jc)
+				}
+				if r, err := m.GetWithJC(w.t.Context(), id); err != nil || r.JobChain == nil {
+					w.t.Errorf("request %+v, %v", r, err)
+				}
+				if name != "a hole before it" {
+					must(w.t, m.Stop(w.t.Context(), id))
+				}
+				jr.kill()
+				after(2 * time.Minute)
+				want := proto.StateStopped
+				if name == "a hole before it" {
+					want = proto.StateFail
+				}
+				if r := w.want(id, want); r.Reason == "" || r.FinishedAt == nil {
+					w.t.Errorf("%+v", r)
+				}
+			})
+		})
+	}
+}
+
+// What does not fit is refused at the door, and leaves the request as it was.
+func TestReportsThatDoNotFitTheLogAreRefused(t *testing.T) {
+	t.Parallel()
+	complete := func(w *world, id string) proto.ReportItem {
+		return proto.ReportItem{RequestID: id, Epoch: 1, Final: proto.StateComplete, FinishedJobs: 2, Entries: w.rest(id)}
+	}
+	for name, harm := range map[string]func(item *proto.ReportItem){
+		"unknown job":         func(i *proto.ReportItem) { i.Entries[0].JobID = "nobody" },
+		"wrong try":           func(i *proto.ReportItem) { i.Entries[0].Try = 2 },
+		"no try":              func(i *proto.ReportItem) { i.Entries[0].Try = 0 },
+		"a hole":              func(i *proto.ReportItem) { i.Entries[1].Seq = 2 },
+		"begins after a hole": func(i *proto.ReportItem) { i.Entries[0].Seq, i.Entries[1].Seq = 1, 2 },
+		"wrong order": func(i *proto.ReportItem) {
+			i.Entries[0].JobID, i.Entries[1].JobID = i.Entries[1].JobID, i.Entries[0].JobID
+		},
+		"the same job again":        func(i *proto.ReportItem) { i.Entries[1].JobID, i.Entries[1].Try = i.Entries[0].JobID, 2 },
+		"another run":               func(i *proto.ReportItem) { i.Entries[0].Run = 3 },
+		"timed out by nothing":      func(i *proto.ReportItem) { i.Entries[0].TimedOut = "nothing" },
+		"COMPLETE with jobs left":   func(i *proto.ReportItem) { i.Entries = i.Entries[:1] },
+		"COMPLETE without entries":  func(i *proto.ReportItem) { i.Entries = nil },
+		"COMPLETE after a failure":  func(i *proto.ReportItem) { i.Entries[1].State = proto.StateFail },
+		"more finished than jobs":   func(i *proto.ReportItem) { i.FinishedJobs = 3 },
+		"a request that is unknown": func(i *proto.ReportItem) { i.RequestID = "c0000000000000000000"; i.Entries = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) {
+				m := w.manager()
+				w.run(m)
+				w.runner(m, "jr-1", "http://jr-1")
+				id, other := w.create(m, "deploy"), w.create(m, "deploy")
+				after(time.Second)
+				bad := complete(w, id)
+				harm(&bad)
+				report := proto.Report{RunnerID: "jr-1", Items: []proto.ReportItem{bad, complete(w, other)}}
+				for range 2 { // the answer was lost
+					a, err := m.Report(w.t.Context(), report)
+					must(w.t, err)
+					if len(a.Refused) != 1 || a.Refused[0].RequestID != bad.RequestID || a.Refused[0].Message == "" {
+						w.t.Errorf("refused: %+v", a.Refused)
+					}
+				}
+				w.want(id, proto.StateRunning)
+				w.want(other, proto.StateComplete)
+				if log, err := m.Log(w.t.Context(), id); err != nil || len(log) != 0 {
+					w.t.Errorf("log %+v, %v", log, err)
+				}
+				// What fits is still taken.
+				a, err := m.Report(w.t.Context(), proto.Report{RunnerID: "jr-1", Items: []proto.ReportItem{complete(w, id)}})
+				must(w.t, err)
+				if len(a.Refused) != 0 {
+					w.t.Errorf("refused: %+v", a.Refused)
+				}
+				w.want(id, proto.StateComplete)
+			})
+		})
+	}
+}
+
+// A count that runs ahead of the log is not shown: after a kill, the jobs would run
+// again that it counted.
+func TestFinishedJobsNeverExceedTheLog(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		m := w.manager()
 		w.run(m)
-		jr := w.runner(m, "jr-1", "http://jr-1")
+		w.runner(m, "jr-1", "http://jr-1")
 		id := w.create(m, "deploy")
 		after(time.Second)
-		jr.report(id, proto.StateUnknown, w.entry(id, "second", 0)) // before the first
-		_, err := m.JobChain(w.t.Context(), id)
-		errorCode(w.t, err, proto.CodeInternal)
+		_, err := m.Report(w.t.Context(), proto.Report{RunnerID: "jr-1", Items: []proto.ReportItem{{
+			RequestID: id, Epoch: 1, FinishedJobs: 2, Entries: w.rest(id)[:1],
+		}}})
+		must(w.t, err)
+		if r := w.want(id, proto.StateRunning); r.FinishedJobs != 1 {
+			w.t.Errorf("%d jobs have finished", r.FinishedJobs)
+		}
 	})
 }
 

@@ -261,6 +261,9 @@ func recoveredState(item proto.ReportItem) proto.State {
 func (r *recoverer) recovered(ctx context.Context, h store.Held, why string) (proto.ReportItem, error) {
 	item := proto.ReportItem{RequestID: h.RequestID, Epoch: h.Epoch}
 	c, secrets, err := replay(ctx, r.store, h.RequestID)
+	if isBroken(err) {
+		return r.unreadable(ctx, item, err)
+	}
 	if err != nil {
 		return item, err
 	}
@@ -281,5 +284,18 @@ func (r *recoverer) recovered(ctx context.Context, h store.Held, why string) (pr
 	item.FinishedJobs = c.FinishedJobs()
 	entries := c.Entries()
 	item.LogLength = &entries // a report that is still on its way may be stored first
+	return item, nil
+}
+
+// unreadable ends a request whose chain or log cannot be read: what it has done cannot
+// be told, and nobody could ever go on with it.
+func (r *recoverer) unreadable(ctx context.Context, item proto.ReportItem, why error) (proto.ReportItem, error) {
+	now, err := r.store.Request(ctx, item.RequestID)
+	if err != nil {
+		return item, storeError(err, item.RequestID)
+	}
+	item.Final, item.FinishedJobs = proto.StateFail, now.FinishedJobs
+	item.Reason = "the stored job chain or job log cannot be read, so that the request cannot be resumed: " + errors.Unwrap(why).Error()
+	r.log.Error("ending a request whose stored job chain or job log cannot be read", "request", item.RequestID, "error", why)
 	return item, nil
 }

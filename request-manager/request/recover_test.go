@@ -252,7 +252,8 @@ func TestAStoppedRequestOfADeadRunnerEndsStopped(t *testing.T) {
 
 // One request cannot be read any more. The others of the same runner go on, and
 // nobody tries the one without a pause.
-func TestARequestThatCannotBeRecoveredIsSetAside(t *testing.T) {
+// A request whose chain cannot be read ends, and says why; it does not stop the others.
+func TestARequestThatCannotBeReadEnds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		var log logs
@@ -277,9 +278,11 @@ func TestARequestThatCannotBeRecoveredIsSetAside(t *testing.T) {
 				w.t.Errorf("request is under epoch %d", r.Epoch)
 			}
 		}
-		w.want(bad, proto.StateRunning)
-		if n := log.count("cannot recover the request"); n < 3 || n > 7 {
-			w.t.Errorf("tried %d times in 5 minutes", n)
+		if r := w.want(bad, proto.StateFail); !strings.Contains(r.Reason, "cannot be read") || r.FinishedAt == nil {
+			w.t.Errorf("reason %q, finished at %v", r.Reason, r.FinishedAt)
+		}
+		if n := log.count("ending a request whose stored job chain or job log cannot be read"); n != 1 {
+			w.t.Errorf("said %d times", n)
 		}
 	})
 }

@@ -52,6 +52,18 @@ func replayTo(ctx context.Context, s *store.Store, id string, entries uint64) (*
 	return c, jc.Secrets, nil
 }
 
+// isBroken reports whether err says that what is stored of a request cannot be read,
+// now or later.
+func isBroken(err error) bool {
+	var broken *brokenError
+	return errors.As(err, &broken)
+}
+
+// brokenError is why a stored chain, or its log, cannot be read.
+type brokenError struct{ error }
+
+func (e *brokenError) Unwrap() error { return e.error }
+
 func brokenChain(id string, err error) error {
-	return &proto.Error{Code: proto.CodeInternal, Message: "the stored job chain or job log cannot be read", RequestID: id, Err: err}
+	return &proto.Error{Code: proto.CodeInternal, Message: "the stored job chain or job log cannot be read", RequestID: id, Err: &brokenError{err}}
 }

@@ -13,7 +13,7 @@ import (
 // chains that are no longer the runner's are refused one by one; all others are
 // durable when it returns.
 func (m *Manager) Report(ctx context.Context, r proto.Report) (proto.ReportAnswer, error) {
-	return m.reporter.save(ctx, r)
+	return m.reporter.saveChecked(ctx, r)
 }
 
 // AddLog appends one job log entry.
@@ -21,7 +21,13 @@ func (m *Manager) AddLog(ctx context.Context, epoch uint64, e proto.JobLog) erro
 	if err := checkEntry(e.RequestID, &e); err != nil {
 		return err
 	}
+	if err := m.folds.checkNext(ctx, e); err != nil {
+		return err
+	}
 	err := storeError(m.store.AppendLog(ctx, epoch, e), e.RequestID)
+	if err != nil {
+		m.folds.forget(e.RequestID)
+	}
 	m.changes.notify(e.RequestID)
 	return err
 }
@@ -42,6 +48,7 @@ type reporter struct {
 	changes *changes
 	fleet   *fleet
 	compare func(*proto.SuspendedJobChain)
+	folds   *folds
 	resume  chan<- struct{} // woken when a chain was handed back
 }
 
@@ -52,6 +59,42 @@ func (r *reporter) saveOne(ctx context.Context, item proto.ReportItem) error {
 		err = proto.Errorf(proto.CodeConflict, "%s", answer.Refused[0].Message).ForRequest(item.RequestID)
 	}
 	return err
+}
+
+// saveChecked is save for the report of a runner: items that do not fit the chains of
+// their requests are refused.
+func (r *reporter) saveChecked(ctx context.Context, report proto.Report) (proto.ReportAnswer, error) {
+	var refused []proto.Refusal
+	fit := report
+	fit.Items = make([]proto.ReportItem, 0, len(report.Items))
+	for i := range report.Items {
+		item := report.Items[i]
+		if err := checkItem(&item); err != nil {
+			return proto.ReportAnswer{}, err
+		}
+		err := r.folds.check(ctx, &item)
+		switch proto.ErrorCode(err) {
+		case proto.CodeConflict, proto.CodeNotFound:
+			refused = append(refused, proto.Refusal{RequestID: item.RequestID, Epoch: item.Epoch, Message: proto.Body(err).Message})
+			r.log.Warn("report refused: it does not fit the stored job chain and job log",
+				"request", item.RequestID, "epoch", item.Epoch, "runner", report.RunnerID, "why", proto.Body(err).Message)
+			continue
+		}
+		if err != nil && !isBroken(err) {
+			return proto.ReportAnswer{}, err
+		}
+		fit.Items = append(fit.Items, item) // if what is stored cannot be read, its runner alone can end it well
+	}
+	answer, err := r.save(ctx, fit)
+	stored := refusedIDs(answer.Refused)
+	for i := range fit.Items {
+		item := &fit.Items[i]
+		if err != nil || stored[item.RequestID] || item.Final != proto.StateUnknown || item.Suspended != nil {
+			r.folds.forget(item.RequestID)
+		}
+	}
+	answer.Refused = append(answer.Refused, refused...)
+	return answer, err
 }
 
 // save checks a report, stores it, and tells what came of it.

@@ -53,8 +53,8 @@ func TestItemsAreRefusedOneByOne(t *testing.T) {
 		a, b := w.create(m, "deploy"), w.create(m, "deploy")
 		after(time.Second)
 		report := proto.Report{RunnerID: "jr-1", Items: []proto.ReportItem{
-			{RequestID: a, Epoch: 0, Final: proto.StateComplete},
-			{RequestID: b, Epoch: 1, Final: proto.StateComplete},
+			{RequestID: a, Epoch: 0, Final: proto.StateComplete, Entries: w.rest(a)},
+			{RequestID: b, Epoch: 1, Final: proto.StateComplete, Entries: w.rest(b)},
 		}}
 		for range 2 { // the second time the first answer was lost
 			answer, err := m.Report(w.t.Context(), report)
