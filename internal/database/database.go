@@ -27,13 +27,13 @@ type Config struct {
 	SQLitePath string
 	// TLS, if not nil, is how to talk to MySQL.
 	TLS *tls.Config
-	// Tries is how often a transaction is tried when the database is away; 0 is 3.
+	// Tries is how often a transaction is tried when the database is unavailable; 0 is 3.
 	Tries int
 	// RetryWait is the wait between these tries, give or take a quarter; 0 is 500 ms.
 	RetryWait time.Duration
 	// SecretsKey encrypts what callers ask to seal: 32 bytes, or nil for none.
 	SecretsKey []byte
-	// MaxOpenConns is the most connections to MySQL; 0 is 32.
+	// MaxOpenConns limits the connections to MySQL; 0 is 32.
 	MaxOpenConns int
 	// Logger says what was retried and set aside; nil discards.
 	Logger *slog.Logger
@@ -58,7 +58,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Store is an open database. Its methods may be called from many goroutines.
+// DB is an open database. Its methods may be called from many goroutines.
 type DB struct {
 	Config  Config
 	Dialect *dialect
@@ -67,7 +67,7 @@ type DB struct {
 	Writer, Reader *sql.DB
 	// turn is taken by each transaction where there is one writer; nil elsewhere.
 	// Heartbeats are no transactions: they wait for the one that runs, not for all
-	// that wait. Whoever is not heard of in time is given up, and then there is still
+	// that wait. A runner that is not seen in time is declared dead, and then there is still
 	// more to write.
 	turn chan struct{}
 	aead cipher.AEAD // nil without a secrets key
@@ -136,8 +136,10 @@ func (d *DB) ReadNow(ctx context.Context, db Querier) (int64, error) {
 	return now, err
 }
 
+// FromMicros is the time of a column that has microseconds.
 func FromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
+// FromNullMicros is FromMicros of a column that may be null.
 func FromNullMicros(us sql.NullInt64) *time.Time {
 	if !us.Valid {
 		return nil

@@ -39,8 +39,9 @@ type dialect struct {
 // ErrorClass says what can be done about an error.
 type ErrorClass int
 
+// Classes of errors.
 const (
-	ClassOther     ErrorClass = iota // give up
+	ClassOther     ErrorClass = iota // not tried again
 	ClassAgain                       // rolled back for the sake of another transaction: again at once
 	ClassAway                        // the database is not there, or not for writing: again later
 	ClassFull                        // the disk is full: again later
@@ -48,6 +49,7 @@ const (
 	ClassData                        // the database cannot hold this data
 )
 
+// MySQLDialect is that of MySQL, MariaDB and Galera clusters.
 var MySQLDialect = dialect{
 	name:       "mysql",
 	migrations: migrations.MySQL,
@@ -61,6 +63,7 @@ var MySQLDialect = dialect{
 	Classify:    classifyMySQL,
 }
 
+// SQLiteDialect is that of SQLite.
 var SQLiteDialect = dialect{
 	name:       "sqlite",
 	migrations: migrations.SQLite,

@@ -34,7 +34,7 @@ func (d *DB) openMySQL() error {
 	return nil
 }
 
-// mysqlConfig is the caller's DSN with what the store relies on.
+// MySQLConfig is the caller's DSN with what the store relies on.
 func (d *DB) MySQLConfig() (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(d.Config.MySQLDSN)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // A transaction that another one pushed aside has lost nothing but its place: it
-// is tried again soon and often, beside the tries for a database that is away.
+// is tried again soon and often, beside the tries for a database that is unavailable.
 const (
 	againTries = 20
 	againWait  = 2 * time.Millisecond // grows with every try
@@ -92,7 +92,7 @@ func (d *DB) InTx(ctx context.Context, op string, fn func(ctx context.Context, t
 	})
 }
 
-// inTx begins a transaction, which fn ends.
+// inTx starts a transaction, which fn ends.
 func (d *DB) inTx(ctx context.Context, fn func(ctx context.Context, t *sql.Tx) error) (err error) {
 	if d.turn != nil {
 		select {

@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 )
 
-const (
-	MemoryPath    = ":memory:"
-	sqliteReaders = 4
-)
+// MemoryPath is the path of a database in memory.
+const MemoryPath = ":memory:"
+
+const sqliteReaders = 4
 
 // sqlitePragmas make commits durable and let readers go on beside the writer.
 var sqlitePragmas = []string{
@@ -78,6 +78,7 @@ func createPrivate(path string) error {
 	return file.Close()
 }
 
+// SQLiteDSN is the data source name of a file, whose transactions begin with that lock.
 func SQLiteDSN(path, txlock string) string {
 	v := url.Values{"_txlock": {txlock}, "_pragma": sqlitePragmas}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}

@@ -13,7 +13,7 @@ import (
 
 // The names of what Check looks at.
 const (
-	CheckRunner      = "running-without-runner" // RUNNING, and no runner that is heard of has it
+	CheckRunner      = "running-without-runner" // RUNNING, and on no runner that has been seen lately
 	CheckStop        = "stop-not-obeyed"        // to be stopped, and not STOPPED for too long
 	CheckFinishTime  = "finish-time"            // ended without a finish time, or the other way round
 	CheckFinished    = "finished-jobs"          // the count of finished jobs is not that of the log
@@ -55,17 +55,17 @@ type CheckOptions struct {
 	// Since is how long ago the oldest finished request that is looked at ended; 0
 	// looks at all.
 	Since time.Duration
-	// RunnerSilence, StopAge and ClaimAge are how long a runner may not be heard of,
-	// a stop not be obeyed, and a claim be there.
+	// RunnerSilence, StopAge and ClaimAge are how long a runner may not be seen,
+	// a stop not be applied, and a claim exist.
 	RunnerSilence, StopAge, ClaimAge time.Duration
 	// MemberSilence is how long what a member has claimed may stay so after it was last
-	// heard of, SignalAge how long a signal may be there; 0 is 75 seconds and 10 minutes.
+	// seen, SignalAge how long a signal may be there; 0 is 75 seconds and 10 minutes.
 	MemberSilence, SignalAge time.Duration
 	// ClockSkew is by how much the clocks of runners may be off.
 	ClockSkew time.Duration
-	// Findings is the most that is returned of each check; 0 is 100.
+	// Findings limits what is returned of each check; 0 is 100.
 	Findings int
-	// Requests is the most that is looked at in each state, the oldest of those that
+	// Requests limits what is looked at in each state, the oldest of those that
 	// go on and the newest of those that ended; 0 is no limit. It also bounds apps and
 	// instances; with it, the archive is not counted.
 	Requests int
@@ -322,7 +322,7 @@ func (c *checker) checkRow(r *checkRow, now int64, f *found) {
 	case !r.heartbeat.Valid:
 		f.add(CheckRunner, r.id, "its runner %s is not registered, and was given it %s ago", r.runner.String, seconds(silent))
 	default:
-		f.add(CheckRunner, r.id, "its runner %s has not been heard of for %s", r.runner.String, seconds(silent))
+		f.add(CheckRunner, r.id, "its runner %s was last seen %s ago", r.runner.String, seconds(silent))
 	}
 	switch {
 	case !r.stop.Valid || r.state.Final():

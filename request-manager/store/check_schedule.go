@@ -104,7 +104,7 @@ func (c *checker) checkInstances(ctx context.Context, t *database.Tx, after inst
 			heard = min(heard, gone.Int64)
 		}
 		if silent := time.Duration(now-heard) * time.Microsecond; member.Valid && silent > c.opt.MemberSilence {
-			f.addApp(CheckMember, last.app, `instance %d is claimed by %s, which has not been heard of for %s`,
+			f.addApp(CheckMember, last.app, `instance %d is claimed by %s, which was last seen %s ago`,
 				last.number, member.String, seconds(silent))
 		}
 		return nil

@@ -19,7 +19,7 @@ var (
 
 var (
 	// ErrRunnerGone says that a runner was declared dead: it must register as another one.
-	ErrRunnerGone = errors.New("the runner was given up")
+	ErrRunnerGone = errors.New("the runner was declared dead")
 	// ErrNotCounted is what CheckOptions.Replay returns where it does not want to.
 	ErrNotCounted = errors.New("not counted")
 )

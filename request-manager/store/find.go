@@ -47,7 +47,7 @@ type argFilter struct {
 	hash []byte
 }
 
-// argProbe is how far the requests with an arg are counted, to begin with the
+// argProbe is how far the requests with an arg are counted, to start with the
 // rarest.
 const argProbe = 1000
 

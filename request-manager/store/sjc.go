@@ -93,7 +93,7 @@ func (s *Store) UnclaimedSJCs(ctx context.Context, ttl time.Duration, limit int,
 	var out []UnclaimedSJC
 	err := s.db.Do(ctx, "unclaimed suspended job chains", func(ctx context.Context) error {
 		out = nil
-		// CROSS: SQLite must not begin with the requests, which are many.
+		// CROSS: SQLite must not start with the requests, which are many.
 		return s.db.Query(`SELECT c.request_id, r.host FROM suspended_job_chains c CROSS JOIN requests r ON r.request_id = c.request_id
 			WHERE c.claimed_by IS NULL AND r.host IN {ids} AND c.suspended_at >= {now} - ? ORDER BY c.suspended_at LIMIT ?`,
 			withAnyHost(hosts), ttl.Microseconds(), max(limit, unclaimedScan)).
@@ -140,7 +140,7 @@ func (s *Store) ClaimSJC(ctx context.Context, id, managerID string) (SJC, error)
 	return out, nil
 }
 
-// UnclaimSJC gives a claim up. The error is ErrNotUpdated if it is not the
+// UnclaimSJC releases a claim. The error is ErrNotUpdated if it is not the
 // manager's.
 func (s *Store) UnclaimSJC(ctx context.Context, id, managerID string) error {
 	return s.db.DoOnce(ctx, "unclaim the suspended job chain of request "+id, sjcToken(id), func(ctx context.Context, token database.Token) error {
@@ -173,7 +173,7 @@ func (s *Store) Resume(ctx context.Context, id string, epoch uint64, managerID, 
 	})
 }
 
-// DropOldClaims gives up claims that are older than that: their manager is dead.
+// DropOldClaims releases claims that are older than that: their manager is dead.
 // It returns how many.
 func (s *Store) DropOldClaims(ctx context.Context, age time.Duration) (int, error) {
 	var n int64

@@ -11,8 +11,8 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// ClaimInstance gives an instance to a member, that alone works on it from then on:
-// one that is QUEUED becomes RUNNING, one that was begun keeps its state. The
+// ClaimInstance assigns an instance to a member, and from then on no other works on it:
+// one that is QUEUED becomes RUNNING, one that was started keeps its state. The
 // instance returned is as it is then. The error is ErrNotUpdated if it is no longer
 // what Spec says, or the member is registered and no longer lives, ErrStaleApp if the app is of another generation, and a
 // *SlotTakenError.
@@ -134,12 +134,12 @@ func (s *Store) takeSlot(ctx context.Context, t *database.Tx, c Claim) error {
 	if _, ok := errors.AsType[*SlotTakenError](err); !ok || c.Next != nil {
 		return err
 	}
-	// One that was begun without the slot goes on without it.
-	var begun int
+	// One that was started without the slot continues without it.
+	var started int
 	q = s.db.Query(`SELECT COUNT(*) FROM schedule_instances
 		WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ? AND state <> ?`,
 		c.Spec.App, c.Spec.Number, c.Spec.Sequence, c.Spec.Member, proto.InstanceQueued)
-	if e := q.Row(ctx, t, &begun); e != nil || begun > 0 {
+	if e := q.Row(ctx, t, &started); e != nil || started > 0 {
 		return e
 	}
 	return err
@@ -215,12 +215,12 @@ func addClaim(q *database.Query, c Claim, token database.Token) *database.Query 
 	q.Add(`, started_at = COALESCE(started_at, {now}), state = CASE WHEN state = ? THEN ? ELSE state END
 		WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ?`,
 		proto.InstanceQueued, proto.InstanceRunning, c.Spec.App, c.Spec.Number, c.Spec.Sequence, c.Spec.Member)
-	// A member that was frozen may not know yet that it was given up.
+	// A member that was frozen may not know yet that it counts as gone.
 	return q.Add(` AND NOT EXISTS (SELECT 1 FROM schedule_members n WHERE n.member_id = ?
 		AND (n.gone_at IS NOT NULL OR n.heartbeat_at + n.stale_after < {now}))`, c.Member)
 }
 
-// ParkInstance gives an instance up that waits: nobody works on it until it is
+// ParkInstance releases an instance that waits: nobody works on it until it is
 // looked at again. It returns how the instance is named then. The error is
 // ErrNotUpdated if it is no longer what spec says.
 func (s *Store) ParkInstance(ctx context.Context, spec proto.InstanceSpecifier, p Park) (proto.InstanceSpecifier, error) {

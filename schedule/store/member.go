@@ -12,7 +12,7 @@ import (
 )
 
 // MemberHeartbeat says that a member lives, and registers it the first time. It returns
-// the members that were heard of within staleAfter, itself among them, by id, the
+// the members that were seen within staleAfter, itself among them, by id, the
 // number of shards, and the time. The error is ErrMemberGone if the member was not
 // among them any more: others may have taken over what it worked on, and it must come
 // back under another id.
@@ -67,7 +67,7 @@ func (s *Store) beat(ctx context.Context, n proto.Member, staleAfter time.Durati
 	return err
 }
 
-// MemberGone says that a member has ended, or is given up, for good: what it had
+// MemberGone says that a member has ended, or counts as gone, for good: what it had
 // claimed may be taken over at once.
 func (s *Store) MemberGone(ctx context.Context, id string) error {
 	return s.db.Do(ctx, "end of member "+id, func(ctx context.Context) error {
@@ -76,7 +76,7 @@ func (s *Store) MemberGone(ctx context.Context, id string) error {
 	})
 }
 
-// Members returns the members that have not been given up, by id.
+// Members returns the members that are not gone, by id.
 func (s *Store) Members(ctx context.Context) ([]proto.Member, error) {
 	var out []proto.Member
 	err := s.db.Do(ctx, "members", func(ctx context.Context) error {
@@ -102,7 +102,7 @@ func (s *Store) members(ctx context.Context) ([]proto.Member, error) {
 	return out, err
 }
 
-// PurgeMembers forgets members that have been gone, or not heard of, for longer than
+// PurgeMembers forgets members that have been gone, or not seen, for longer than
 // that, and returns how many.
 func (s *Store) PurgeMembers(ctx context.Context, olderThan time.Duration) (int, error) {
 	var n int64

@@ -41,7 +41,7 @@ var (
 	// ErrAppsChanged says that definitions were changed since the version was read that
 	// the caller checked against. To check again is the way on.
 	ErrAppsChanged = errors.New("apps were changed at the same time")
-	// ErrMemberGone says that a member was gone, or had not been heard of for too long:
+	// ErrMemberGone says that a member was gone, or had not been seen for too long:
 	// it must come back under another id.
 	ErrMemberGone = errors.New("the member is stale: others may have taken over its instances")
 )
@@ -163,7 +163,7 @@ type Claim struct {
 	Skipped []AppEvent
 }
 
-// Park is how an instance is given up that waits.
+// Park is how an instance that waits is released.
 type Park struct {
 	CheckAfter time.Duration // when it is looked at again
 	// RequestID and UndoRequestID replace those of the instance unless they are "".

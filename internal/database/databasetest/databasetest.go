@@ -78,16 +78,19 @@ type Clock struct {
 	now time.Time
 }
 
+// NewClock returns a clock that shows a time with a part of each unit.
 func NewClock() *Clock {
 	return &Clock{now: time.Date(2026, 3, 4, 5, 6, 7, 891_234_000, time.UTC)}
 }
 
+// Now is the time that it shows.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
+// Add moves it on.
 func (c *Clock) Add(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
