@@ -193,7 +193,7 @@ func TestDatabaseIsAwayForLongerThanTheLease(t *testing.T) {
 	if after := time.Since(killed); after < 2*time.Second {
 		t.Errorf("jobs were stopped %s after the database was gone: the lease is 5s, of which a heartbeat takes 2s at most", after)
 	}
-	e2e.Eventually(t, patience, "the runner says why", func() bool { return strings.Contains(jr.Output(), "the lease is over") })
+	e2e.Eventually(t, patience, "the runner says why", func() bool { return strings.Contains(jr.Output(), "the lease expired") })
 	wantAway(t, e, gate)
 	if err := server.Restart(t.Context()); err != nil {
 		t.Fatal(err)
