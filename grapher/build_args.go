@@ -2,6 +2,7 @@ package grapher
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/proto"
@@ -87,7 +88,8 @@ func (b *builder) clone(x any) any {
 	return x
 }
 
-// complete adds defaults and statics to the args of a called sequence.
+// complete adds defaults and statics to the args of a called sequence. What the node
+// gives for a static arg wins over it: only users cannot give one.
 func (b *builder) complete(s *visit, n *spec.Node, inner *visit) error {
 	for _, a := range inner.plan.Args.Required {
 		if _, ok := inner.args[a.Name]; !ok {
@@ -97,7 +99,7 @@ func (b *builder) complete(s *visit, n *spec.Node, inner *visit) error {
 			return err
 		}
 	}
-	for _, a := range inner.plan.Args.Optional {
+	for _, a := range slices.Concat(inner.plan.Args.Optional, inner.plan.Args.Static) {
 		if _, ok := inner.args[a.Name]; !ok {
 			inner.args[a.Name] = a.Default
 			continue
@@ -105,9 +107,6 @@ func (b *builder) complete(s *visit, n *spec.Node, inner *visit) error {
 		if err := b.accept(s, n, inner, a); err != nil {
 			return err
 		}
-	}
-	for _, a := range inner.plan.Args.Static {
-		inner.args[a.Name] = a.Default
 	}
 	return nil
 }

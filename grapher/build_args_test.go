@@ -98,13 +98,13 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 			name: "defaults and statics of a called sequence",
 			sequences: []*spec.Sequence{
 				seq("main", seqNode("s", "inner", given("o2", "s1"))),
-				withArgs(seq("inner", jobNode("last", "noop", given("o1", "o2", "s1"))), spec.SequenceArgs{
+				withArgs(seq("inner", jobNode("last", "noop", given("o1", "o2", "s1", "s2"))), spec.SequenceArgs{
 					Optional: []*spec.Arg{{Name: "o1", Default: "default"}, {Name: "o2", Default: "default"}},
-					Static:   []*spec.Arg{{Name: "s1", Default: "static"}},
+					Static:   []*spec.Arg{{Name: "s1", Default: "static"}, {Name: "s2", Default: "static"}},
 				}),
 			},
-			args: proto.Values{"o2": "given", "s1": "ignored"},
-			want: []proto.Values{{"o1": "default", "o2": "given", "s1": "static"}},
+			args: proto.Values{"o2": "given", "s1": "wins"},
+			want: []proto.Values{{"o1": "default", "o2": "given", "s1": "wins", "s2": "static"}},
 		},
 		{
 			name: "a null that is given is no reason for a default",

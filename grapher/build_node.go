@@ -168,36 +168,53 @@ func (b *builder) createError(ctx context.Context, s *visit, e *expansion, err e
 	return b.fail(s, e.Node, e.args, "job type %s: %v", e.Type, err)
 }
 
-// choose returns the name of the sequence that a conditional stands for.
+// choose returns the name of the sequence that a conditional stands for. What `if` names
+// is an arg of the sequence that the node stands in, which is added to those that the
+// node gives; one that the node gives by `args` or `each` counts where the sequence has
+// no arg of that name.
 func (b *builder) choose(s *visit, e *expansion) (string, error) {
 	value, ok := s.args[e.If]
-	if !ok || slices.ContainsFunc(e.Each, func(x *spec.Each) bool { return x.Element == e.If }) {
+	if !ok {
 		value, ok = e.args[e.If]
 	}
 	if !ok {
 		return "", b.fail(s, e.Node, e.args, "if: arg %s is not set", e.If)
 	}
-	if _, listed := e.args[e.If]; !listed {
-		e.args[e.If] = value
+	e.args[e.If] = value
+	choice := proto.Text(value)
+	if value == nil {
+		choice = spec.NullChoice
 	}
-	if name, ok := e.Eq[proto.Text(value)]; ok {
+	if name, ok := e.Eq[choice]; ok {
 		return name, nil
 	}
 	if name, ok := e.Eq["default"]; ok {
 		return name, nil
 	}
 	return "", b.fail(s, e.Node, e.args, "if: arg %s is %s, and there is no default; the choices are %s",
-		e.If, b.show(value), quoted(slices.Sorted(maps.Keys(e.Eq))))
+		e.If, b.show(value), quoted(choices(e.Eq)))
+}
+
+// choices returns the values in `eq`, sorted.
+func choices(eq map[string]string) []string {
+	all := slices.Sorted(maps.Keys(eq))
+	for i, choice := range all {
+		if choice == spec.NullChoice {
+			all[i] = "null"
+		}
+	}
+	return all
 }
 
 // call builds a sequence that a node stands for.
 func (b *builder) call(ctx context.Context, s *visit, e *expansion, name string) ([]int32, error) {
 	n := e.Node
-	if name == spec.NoopSequence {
-		return nil, nil
-	}
 	p := b.plan(name)
-	if p == nil {
+	switch {
+	case p != nil: // one in the specs wins over the built-in one
+	case name == spec.NoopSequence:
+		return nil, nil
+	default:
 		return nil, b.fail(s, n, e.args, "sequence %s does not exist", name)
 	}
 	inner := &visit{plan: p, args: e.args, index: int32(len(b.sequences)), depth: s.depth + 1, caller: n, outer: s}

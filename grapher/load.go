@@ -21,8 +21,8 @@ import (
 type Options struct {
 	// Registry has the job types that specs may use; nil: types are not checked.
 	Registry *job.Registry
-	// Warn has the names of checks that only warn: unknown-field and parallel-sets
-	// can be made to, any other name is a problem.
+	// Warn has the names of checks that only warn: those of check.MayWarn can be made
+	// to, any other name is a problem.
 	Warn []string
 	// Limits that are 0 are those of DefaultLimits.
 	Limits Limits

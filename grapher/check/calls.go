@@ -59,7 +59,9 @@ func checkCalls(p *pass, _ *spec.Sequence, n *spec.Node) {
 // names returns what a node can call.
 func (c *checker) names() []string {
 	if c.callable == nil {
-		c.callable = append(c.callable, spec.NoopSequence)
+		if c.Sequences[spec.NoopSequence] == nil {
+			c.callable = append(c.callable, spec.NoopSequence)
+		}
 		for _, s := range c.sequences {
 			c.callable = append(c.callable, s.Name)
 		}
@@ -137,7 +139,7 @@ func checkBadValue(p *pass, _ *spec.Sequence, n *spec.Node) {
 	for _, callee := range p.callees(n) {
 		for _, a := range n.Args {
 			taker, ok := callee.Arg(a.Expected)
-			if !ok || !a.HasValue || slices.Contains(callee.Args.Static, taker) {
+			if !ok || !a.HasValue {
 				continue
 			}
 			if _, err := taker.Accept(a.Value); err != nil {
@@ -165,24 +167,47 @@ func (p *pass) extraArg(line int, name string, callees []*spec.Sequence) {
 	if name == "" {
 		return
 	}
-	static := false
 	names := make([]string, len(callees))
 	for i, s := range callees {
-		names[i] = s.Name
-		a, ok := s.Arg(name)
-		if !ok {
-			continue
-		}
-		if !slices.Contains(s.Args.Static, a) {
+		if names[i] = s.Name; hasArg(s, name) {
 			return
 		}
-		static = true
-	}
-	if static {
-		p.problem(line, "arg %s of sequence %s is static: what is given is not used", problem.Quote(name), problem.QuoteAll(names))
-		return
 	}
 	p.problem(line, "sequence %s does not take arg %s%s", problem.QuoteAll(names), problem.Quote(name), p.suggest.Meant(name, argNames(callees)))
+}
+
+func hasArg(s *spec.Sequence, name string) bool {
+	_, ok := s.Arg(name)
+	return ok
+}
+
+// checkStaticGiven warns of static args that the caller replaces. What `if` compares
+// goes to every callee unasked, so a static arg of that name is replaced, too.
+func checkStaticGiven(p *pass, _ *spec.Sequence, n *spec.Node) {
+	given := gives(n)
+	for _, callee := range p.callees(n) {
+		for _, a := range callee.Args.Static {
+			if given[a.Name] {
+				p.problem(givenLine(n, a.Name), "the node gives arg %s of sequence %s, which is static there: the value that is given wins; make the arg optional, or do not give it",
+					problem.Quote(a.Name), problem.Quote(callee.Name))
+			}
+		}
+	}
+}
+
+// givenLine returns the line where the node gives an arg to what it calls.
+func givenLine(n *spec.Node, name string) int {
+	for _, a := range n.Args {
+		if a.Expected == name {
+			return a.Fields.Line("expected", a.Line)
+		}
+	}
+	for _, e := range n.Each {
+		if e.Element == name {
+			return e.Line
+		}
+	}
+	return n.Fields.Line("if", n.Line)
 }
 
 func argNames(sequences []*spec.Sequence) []string {
@@ -216,7 +241,7 @@ func checkMissingSet(p *pass, _ *spec.Sequence, n *spec.Node) {
 			known = slices.AppendSeq(known, maps.Keys(has))
 		}
 	}
-	if slices.Contains(n.Calls(), spec.NoopSequence) {
+	if p.Sequences[spec.NoopSequence] == nil && slices.Contains(n.Calls(), spec.NoopSequence) {
 		lacks(spec.NoopSequence, nil)
 	}
 	for _, set := range n.Sets {

@@ -31,7 +31,7 @@ func MayWarn() []string { return slices.Sorted(maps.Keys(mayWarn)) }
 
 // mayWarn has the checks that the configuration can turn into warnings, because
 // specs exist that only ever were warned about them.
-var mayWarn = map[string]bool{"unknown-field": true, "parallel-sets": true}
+var mayWarn = map[string]bool{"duplicate-key": true, "parallel-sets": true, "unknown-field": true}
 
 // checks is the table of all checks, in the order in which docs show them.
 var checks = []check{
@@ -45,7 +45,7 @@ var checks = []check{
 	{Check: Check{"unknown-field", problem.Error, "A field is unknown in this place."}},
 	{Check: Check{"wrong-type", problem.Error, "A value has the wrong type, or is null where a value is required."}},
 
-	{Check: Check{"duplicate-sequence", problem.Error, "Two sequences have the same name, or one has the name of a built-in sequence."}, specs: checkDuplicateSequence},
+	{Check: Check{"duplicate-sequence", problem.Error, "Two sequences have the same name."}, specs: checkDuplicateSequence},
 	{Check: Check{"name", problem.Error, "A name is empty, too long, or has control characters or slashes; only job types may have slashes."}, sequence: checkNames},
 	{Check: Check{"no-nodes", problem.Error, "A sequence has no nodes."}, sequence: checkNoNodes},
 	{Check: Check{"category", problem.Error, "A node has no category, or an unknown one."}, node: checkCategory},
@@ -105,6 +105,9 @@ var checks = []check{
 	{Check: Check{"renamed-twice", problem.Warning, "A node gives one arg under two names."}, node: checkRenamedTwice},
 	{Check: Check{"each-and-given", problem.Warning, "A node has the same list in `each` and in `given`."}, node: checkEachAndGiven},
 	{Check: Check{"extra-arg", problem.Warning, "An arg is given to a sequence that does not take it."}, node: checkExtraArg},
+	{Check: Check{"static-given", problem.Warning, "A node gives an arg that is static in the sequence that it calls."}, node: checkStaticGiven},
+	{Check: Check{"if-given", problem.Warning, "A conditional gives, by `args` or `each`, an arg with the name of the one that its `if` takes from the sequence."}, node: checkIfGiven},
+	{Check: Check{"each-sets", problem.Warning, "The expansions of an `each` all set the same arg, without `collect`."}, node: checkEachSets},
 	{Check: Check{"unused-set", problem.Warning, "An arg is set and never used."}, sequence: checkUnusedSet},
 	{Check: Check{"unused-sequence", problem.Warning, "Nothing calls the sequence, and no user can ask for it."}, sequence: checkUnusedSequence},
 	{Check: Check{"loose-pattern", problem.Warning, "A `pattern` has no anchor: a value matches if any part of it does."}, sequence: checkLoosePattern},

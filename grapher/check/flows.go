@@ -155,6 +155,22 @@ func checkEachAndGiven(p *pass, _ *spec.Sequence, n *spec.Node) {
 	}
 }
 
+// checkIfGiven warns where two args of one name meet: the one that `if` takes from the
+// sequence wins.
+func checkIfGiven(p *pass, s *spec.Sequence, n *spec.Node) {
+	if n.If != "" && givesOwn(n, n.If) && p.provides(s)[n.If] {
+		p.problem(givenLine(n, n.If), "`if` takes arg %s from the sequence, and it replaces the one that the node gives: use another name", problem.Quote(n.If))
+	}
+}
+
+func checkEachSets(p *pass, _ *spec.Sequence, n *spec.Node) {
+	for _, set := range n.Sets {
+		if len(n.Each) > 0 && !set.Collect && set.As != "" {
+			p.problem(set.Line, "all expansions of `each` set arg %s: creating a request fails if they set different values, and `collect: true` makes a list of them", problem.Quote(set.As))
+		}
+	}
+}
+
 func checkUnusedSet(p *pass, s *spec.Sequence) {
 	used := map[string]bool{}
 	for _, n := range s.Nodes {

@@ -14,6 +14,9 @@ const (
 	usesY = "  use: {category: job, type: noop, args: [{expected: y}], deps: [a]}"
 )
 
+// callee is a sequence with a static arg.
+const callee = "  callee: {args: {required: [{name: need}], static: [{name: fixed, default: 1}]}, " + spectest.OneNode + "}\n"
+
 const typedSequence = "  typed: {args: {required: [{name: n, type: int, enum: [1, 2]}]}, " + spectest.OneNode + "}\n"
 
 var badFlows = []badSpec{
@@ -67,7 +70,14 @@ var badFlows = []badSpec{
 	{check: "each-and-given", where: "s/a", message: "list `xs` is expanded by `each` and given as a whole too", spec: spectest.Node("category: job, type: noop, each: [xs:e], args: [{expected: all, given: xs}]")},
 	{check: "extra-arg", where: "s/a", message: "sequence `callee` does not take arg `ned`, did you mean `need`?", spec: spectest.Node("category: sequence, type: callee, args: [{expected: need, given: x}, {expected: ned, given: xs}]")},
 	{check: "extra-arg", where: "s/a", message: "sequence `callee` does not take arg `element`", spec: spectest.Node("category: sequence, type: callee, args: [{expected: need, given: x}], each: [xs:element]")},
-	{check: "extra-arg", where: "s/a", message: "arg `fixed` of sequence `callee` is static: what is given is not used", spec: spectest.Node("category: sequence, type: callee, args: [{expected: need, given: x}, {expected: fixed, value: 1}]")},
+	{check: "static-given", where: "s/a", message: "the node gives arg `fixed` of sequence `callee`, which is static there: the value that is given wins; make the arg optional, or do not give it", spec: spectest.Node("category: sequence, type: callee, args: [{expected: need, given: x}, {expected: fixed, value: 1}]")},
+	{check: "static-given", where: "s/a", message: "the node gives arg `fixed` of sequence `callee`, which is static there: the value that is given wins; make the arg optional, or do not give it", spec: spectest.Node("category: sequence, type: callee, args: [{expected: need, given: x}], each: [xs:fixed]")},
+	{check: "static-given", where: "s/a", message: "the node gives arg `fixed` of sequence `callee`, which is static there: the value that is given wins; make the arg optional, or do not give it", spec: spectest.Sequence("args: {required: [{name: x}, {name: fixed}]}", "nodes:", "  a: {category: conditional, if: fixed, eq: {default: callee}, args: [{expected: need, given: x}]} #!") + callee},
+	{check: "bad-value", where: "s/a", message: "arg `fixed` of sequence `typed` must be a whole number (int), not the string `x`", spec: spectest.Node("category: sequence, type: typed, args: [{expected: fixed, value: x}]") + "  typed: {args: {static: [{name: fixed, type: int, default: 1}]}, " + spectest.OneNode + "}\n"},
+	{check: "if-given", where: "s/a", message: "`if` takes arg `x` from the sequence, and it replaces the one that the node gives: use another name", spec: spectest.Node("category: conditional, if: x, eq: {default: noop}, args: [{expected: x, value: 1}]")},
+	{check: "if-given", where: "s/a", message: "`if` takes arg `x` from the sequence, and it replaces the one that the node gives: use another name", spec: spectest.Node("category: conditional, if: x, eq: {default: noop}, each: [xs:x]")},
+	{check: "each-sets", where: "s/a", message: "all expansions of `each` set arg `y`: creating a request fails if they set different values, and `collect: true` makes a list of them",
+		spec: spectest.Nodes("  a: {category: job, type: noop, each: [xs:e], sets: [{arg: y}]} #!", "  use: {category: job, type: noop, args: [{expected: y}], deps: [a]}")},
 	{check: "unused-set", where: "s/y", message: "arg `y` is set and never used", spec: spectest.Nodes(spectest.SetsY + " #!")},
 	{check: "unused-set", where: "s/a", message: "arg `z` is set and never used", spec: spectest.Nodes("  a:", "    category: job", "    type: noop", "    sets:", "      - arg: y", "        as: z #!")},
 	{check: "unused-sequence", where: "other", message: "no node calls the sequence, and users cannot ask for it without `request: true`", spec: spectest.Nodes("  a: {category: job, type: noop}") + "  other: {" + spectest.OneNode + "} #!\n"},

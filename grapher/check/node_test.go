@@ -53,4 +53,5 @@ var badNodes = []badSpec{
 	{check: "retry-backoff", where: "s/a", message: "`retryWaitMax` limits the wait that `retryBackoff` multiplies, and the node has no `retryBackoff`", spec: spectest.Node("category: job, type: noop, retry: 1, retryWait: 1s, retryWaitMax: 2s")},
 	{check: "retry-backoff", where: "s/a", message: "`retryWaitMax` (1s) is less than `retryWait` (2s)", spec: spectest.Node("category: job, type: noop, retry: 1, retryWait: 2s, retryBackoff: 2, retryWaitMax: 1s")},
 	{check: "idempotent", where: "s/a", message: "`idempotent` is for jobs: put it on the job nodes that the sequence has", spec: spectest.Node("category: sequence, type: noop, idempotent: false")},
+	{check: "duplicate-key", where: "s/a", message: "`eq` has null here and also on line 10", spec: spectest.Nodes("  a:", "    category: conditional", "    if: x", "    eq:", "      null: noop", "      ~: noop #!")},
 }

@@ -82,7 +82,7 @@ func newChecker(in Input, decoding problem.List) *checker {
 
 // addSequence takes a sequence in. The first of a name counts.
 func (c *checker) addSequence(s *spec.Sequence) {
-	if _, ok := c.Sequences[s.Name]; ok || s.Name == spec.NoopSequence {
+	if _, ok := c.Sequences[s.Name]; ok {
 		c.duplicates = append(c.duplicates, s)
 		return
 	}

@@ -10,13 +10,8 @@ import (
 
 func checkDuplicateSequence(p *pass) {
 	for _, s := range p.duplicates {
-		p := p.on(s, nil)
-		if s.Name == spec.NoopSequence {
-			p.problem(s.Line, "%s is the name of a built-in sequence: choose another name", problem.Quote(s.Name))
-			continue
-		}
 		first := p.Sequences[s.Name]
-		p.problem(s.Line, "the sequence is defined here and also at %s:%d", first.File, first.Line)
+		p.on(s, nil).problem(s.Line, "the sequence is defined here and also at %s:%d", first.File, first.Line)
 	}
 }
 

@@ -16,8 +16,8 @@ var badSequences = []badSpec{
 		spec: spectest.Sequence(spectest.OneNode) + "  s: {request: true, " + spectest.OneNode + "} #!\n"},
 	{check: "duplicate-sequence", where: "s", message: "the sequence is defined here and also at dir/bad.yaml:2",
 		spec: spectest.Sequence(spectest.OneNode) + "---\nsequences:\n  s: {request: true, " + spectest.OneNode + "} #!\n"},
-	{check: "duplicate-sequence", where: "noop", message: "`noop` is the name of a built-in sequence: choose another name",
-		spec: "sequences:\n  noop: {request: true, " + spectest.OneNode + "} #!\n"},
+	{check: "duplicate-sequence", where: "noop", message: "the sequence is defined here and also at dir/bad.yaml:2",
+		spec: "sequences:\n  noop: {request: true, " + spectest.OneNode + "}\n  noop: {request: true, " + spectest.OneNode + "} #!\n"},
 
 	{check: "name", message: "the name of a sequence is empty", spec: "sequences:\n  '': {request: true, " + spectest.OneNode + "} #!\n"},
 	{check: "name", where: long[:76], message: "the name of a sequence has 76 bytes, and the limit is 75: `" + long[:76] + "`",

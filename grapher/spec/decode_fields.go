@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +16,8 @@ import (
 // entry is a key of a YAML mapping with its value.
 type entry struct {
 	key   string
-	line  int // of the key
+	null  bool // the key is null, as ~ or null is
+	line  int  // of the key
 	value *yaml.Node
 }
 
@@ -95,9 +97,12 @@ func (d *decoder) entriesOnce(n *yaml.Node, what string, twice func(e entry, fir
 		case k.ShortTag() == "!!merge":
 			merged = append(merged, v)
 		default:
-			e := entry{intern(k.Value), k.Line, v}
+			e := entry{intern(k.Value), isNull(k), k.Line, v}
 			if first := l.add(e); first != 0 {
 				twice(e, first)
+				if d.severity("duplicate-key") == problem.Warning {
+					l.replace(e)
+				}
 			}
 		}
 	}
@@ -124,7 +129,7 @@ func (d *decoder) merge(l *entryList, n *yaml.Node, what string) {
 // entryList gathers entries, each key once.
 type entryList struct {
 	entries []entry
-	lines   map[string]int // of keys, once there are so many that a search is slow
+	lines   map[entryKey]int // of keys, once there are so many that a search is slow
 }
 
 // add appends the entry and returns 0 or, if its key is there already, the line of
@@ -133,10 +138,10 @@ func (l *entryList) add(e entry) (first int) {
 	const few = 16
 	switch {
 	case l.lines != nil:
-		first = l.lines[e.key]
+		first = l.lines[e.id()]
 	default:
 		for i := range l.entries {
-			if l.entries[i].key == e.key {
+			if l.entries[i].id() == e.id() {
 				first = l.entries[i].line
 				break
 			}
@@ -147,15 +152,29 @@ func (l *entryList) add(e entry) (first int) {
 	}
 	l.entries = append(l.entries, e)
 	if l.lines == nil && len(l.entries) > few {
-		l.lines = make(map[string]int, 2*len(l.entries))
+		l.lines = make(map[entryKey]int, 2*len(l.entries))
 		for _, x := range l.entries {
-			l.lines[x.key] = x.line
+			l.lines[x.id()] = x.line
 		}
 	} else if l.lines != nil {
-		l.lines[e.key] = e.line
+		l.lines[e.id()] = e.line
 	}
 	return 0
 }
+
+// replace puts an entry in the place of the one that has its key.
+func (l *entryList) replace(e entry) {
+	i := slices.IndexFunc(l.entries, func(x entry) bool { return x.id() == e.id() })
+	l.entries[i] = e
+}
+
+// entryKey is what no two entries have in common. A null is another key than the text.
+type entryKey struct {
+	key  string
+	null bool
+}
+
+func (e entry) id() entryKey { return entryKey{e.key, e.null} }
 
 // intern returns a text that all files share: they repeat the same names very
 // often.

@@ -170,6 +170,12 @@ func (d *decoder) decodeEach(e entry) []*Each {
 func (d *decoder) decodeEq(e entry, n *Node) {
 	n.Eq, n.eqLines = map[string]string{}, map[string]int32{}
 	for _, choice := range d.entries(e.value, "`eq`") {
+		if choice.null {
+			if first, ok := n.eqLines[NullChoice]; ok {
+				d.report("duplicate-key", choice.line, "`eq` has null here and also on line %d", first)
+			}
+			choice.key = NullChoice
+		}
 		if isNull(choice.value) {
 			d.wrongType(choice, "the name of a sequence")
 			continue

@@ -13,8 +13,12 @@ const (
 )
 
 // NoopSequence is the built-in sequence without nodes that a conditional may
-// choose.
+// choose. A sequence of that name in the specs wins over it.
 const NoopSequence = "noop"
+
+// NullChoice is the key in Node.Eq of the choice for null. No text is equal to it, since
+// it is not UTF-8.
+const NullChoice = "\xffnull"
 
 // Node is one vertex of a sequence.
 type Node struct {
@@ -29,7 +33,7 @@ type Node struct {
 	Parallel uint // most expansions at a time; 0 is no limit
 
 	If string            // the arg that a conditional compares
-	Eq map[string]string // value or "default" -> name of a sequence
+	Eq map[string]string // value, "default" or NullChoice -> name of a sequence
 
 	Retry        uint
 	RetryWait    proto.Duration

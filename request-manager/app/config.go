@@ -12,6 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/treadle-run/treadle/config"
+	"github.com/treadle-run/treadle/grapher/check"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -62,7 +63,7 @@ type Specs struct {
 }
 
 // warnChecks are the checks that may be turned into warnings.
-var warnChecks = []string{"unknown-field", "parallel-sets"}
+var warnChecks = check.MayWarn()
 
 // JRClient is how runners are reached.
 type JRClient struct {
@@ -209,7 +210,7 @@ func (c Config) validateSpecs() error {
 	}
 	for _, w := range c.Specs.Warn {
 		if !slices.Contains(warnChecks, w) {
-			return fmt.Errorf("specs.warn: %q cannot be turned into a warning, only %s and %s can", w, warnChecks[0], warnChecks[1])
+			return fmt.Errorf("specs.warn: %q cannot be turned into a warning, only these can: %s", w, proto.Names(warnChecks))
 		}
 	}
 	return nil
