@@ -112,6 +112,7 @@ func (c *Chain) complete(j int32) {
 		}
 		c.passOn(j)
 		s.state = proto.StateComplete
+		delete(c.failures, j)
 		for _, p := range c.prev.of(j) {
 			c.state[p].left--
 			c.drop(p)
@@ -149,6 +150,7 @@ func (c *Chain) fileAgain(j int32) {
 // fail decides what a failed try leads to: the next try of the job, or of the
 // innermost sequence around it with tries left, or nothing.
 func (c *Chain) fail(j int32, e *proto.JobLog) {
+	c.noteFailure(j, e)
 	if q := c.enclosing(j, e.TimedOut); e.TimedOut != "" && !c.seqs[q].timedOut {
 		c.timeOut(q)
 	}
@@ -173,5 +175,4 @@ func (c *Chain) fail(j int32, e *proto.JobLog) {
 		}
 	}
 	s.state = proto.StateFail
-	c.failures[j] = newFailure(e)
 }

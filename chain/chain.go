@@ -31,10 +31,10 @@ type Chain struct {
 	// waitsMoved says that a deadline moved to an earlier time, so that waits is not
 	// in order.
 	waitsMoved bool
-	held       map[int32][]int32 // sequence -> jobs that wait for the old runs in it
-	roomy      []int32           // groups in which a member may get room
-	emptied    []int32           // members that may have ended in this Apply
-	failures   map[int32]proto.JobFailure
+	held       map[int32][]int32          // sequence -> jobs that wait for the old runs in it
+	roomy      []int32                    // groups in which a member may get room
+	emptied    []int32                    // members that may have ended in this Apply
+	failures   map[int32]proto.JobFailure // of jobs that failed and are not COMPLETE since
 }
 
 // none stands for no job, sequence, member or group.

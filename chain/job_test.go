@@ -93,6 +93,33 @@ func TestIndependentBranchesGoOn(t *testing.T) {
 	}
 }
 
+// (a) waits for its next try when the timeout of the sequence passes: also after a
+// hand-over the reason has the error of the try that ran.
+func TestReasonHasTheErrorBeforeATimeout(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, graphOf("a", func(jc *proto.JobChain) {
+		jc.Jobs["a"].Retry, jc.Jobs["a"].RetryWait = 1, proto.Duration(time.Hour)
+		jc.Sequences["main"].Timeout = proto.Duration(time.Minute)
+	}))
+	p.next("a")
+	e := p.entry("a", proto.StateFail)
+	e.Error = "no space left"
+	p.apply(e)
+	p.c.Suspend()
+	p.handOver()
+	p.at(60).next("a")
+	p.timesOut("a", "main")
+	p.done(proto.StateFail)
+	want := "job node-a (a) failed in try 1: no space left; then the timeout of sequence main passed before try 2 of job node-a (a) started"
+	if r := p.c.Reason(); r != want {
+		t.Fatalf("the reason is %q, want %q", r, want)
+	}
+	p.handOver()
+	if r := p.c.Reason(); r != want {
+		t.Fatalf("after a hand-over the reason is %q, want %q", r, want)
+	}
+}
+
 func TestReasonCutsLongErrors(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, graphOf("a", nil))

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -309,6 +310,7 @@ func (m *model) apply(e *proto.JobLog) {
 		m.latest[id]++
 		m.state[id] = proto.StateComplete
 		m.own[id] = e.Data
+		delete(m.failures, id)
 	default:
 		m.latest[id]++
 		m.fail(e)
@@ -327,6 +329,15 @@ func (m *model) note(q string, at int64) {
 
 func (m *model) fail(e *proto.JobLog) {
 	id := e.JobID
+	f := proto.JobFailure{Seq: e.Seq, Try: e.Try, Error: e.Error}
+	if e.TimedOut != "" && e.StartedAt == e.FinishedAt {
+		f.NotStarted, f.Error = true, fmt.Sprintf("the timeout of sequence %s passed before try %d of job %s (%s) started",
+			e.TimedOut, e.Try, m.jc.Jobs[id].Name, id)
+		if before := m.failureBefore(e); before != "" {
+			f.Error = cut(before+"; then "+f.Error, 2*maxFailureText)
+		}
+	}
+	m.failures[id] = f
 	if e.TimedOut != "" {
 		m.timedOut[e.TimedOut] = true
 		for j := range m.jc.Jobs {
@@ -360,6 +371,22 @@ func (m *model) fail(e *proto.JobLog) {
 	m.failSequence(e, around)
 }
 
+// failureBefore is the last failure in the sequence that timed out; once it is known
+// that it did, that of the job itself.
+func (m *model) failureBefore(e *proto.JobLog) string {
+	text, seq := "", uint64(0)
+	for id, f := range m.failures {
+		if f.Seq < seq || id != e.JobID && (m.timedOut[e.TimedOut] || !m.in(id, e.TimedOut)) {
+			continue
+		}
+		seq, text = f.Seq, fmt.Sprintf("job %s (%s) failed in try %d: %s", m.jc.Jobs[id].Name, id, f.Try, f.Error)
+		if f.NotStarted {
+			text = f.Error
+		}
+	}
+	return text
+}
+
 // failSequence starts the first of the sequences again that has tries left.
 func (m *model) failSequence(e *proto.JobLog, qs []string) {
 	for _, q := range qs {
@@ -370,7 +397,6 @@ func (m *model) failSequence(e *proto.JobLog, qs []string) {
 		}
 	}
 	m.state[e.JobID] = proto.StateFail
-	m.failures[e.JobID] = proto.JobFailure{Seq: e.Seq, Try: e.Try, Error: e.Error}
 }
 
 func (m *model) sequenceWait(q string) int64 {
@@ -385,7 +411,6 @@ func (m *model) restart(q string) {
 			continue
 		}
 		m.state[id], m.own[id], m.latest[id], m.jobWait[id] = proto.StatePending, nil, 0, 0
-		delete(m.failures, id)
 		if _, runs := m.running[id]; runs {
 			m.running[id] = q
 		}

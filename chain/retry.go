@@ -177,9 +177,6 @@ func (c *Chain) rewind(q int32) {
 	for _, j := range c.jobsIn(q) {
 		s := &c.state[j]
 		c.setPlace(j, placeNone)
-		if s.state == proto.StateFail {
-			delete(c.failures, j)
-		}
 		s.state, s.latest, s.notBefore, s.reached = proto.StatePending, 0, 0, false
 		s.own, s.flow = nil, nil
 	}

@@ -84,9 +84,7 @@ func (c *Chain) loadJobs(sjc *proto.SuspendedJobChain) error {
 		if !ok {
 			return invalid(c.jc, "failures has job %q, which is not in the chain", id)
 		}
-		if c.state[j].state == proto.StateFail {
-			c.failures[j] = f
-		}
+		c.failures[j] = f
 	}
 	return nil
 }

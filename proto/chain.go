@@ -114,8 +114,8 @@ type SuspendedJobChain struct {
 	// nanoseconds).
 	JobNotBefore      map[string]int64 `json:"jobNotBefore,omitempty"`
 	SequenceNotBefore map[string]int64 `json:"sequenceNotBefore,omitempty"`
-	// Failures says how each job that is FAIL failed, so that the reason of the
-	// request's end is known without the job log.
+	// Failures says how each job that failed and is not COMPLETE since failed last, so
+	// that the reason of the request's end is known without the job log.
 	Failures map[string]JobFailure `json:"failures,omitempty"`
 	// Entries counts the job log entries that led here.
 	Entries uint64 `json:"entries"`
@@ -126,4 +126,7 @@ type JobFailure struct {
 	Seq   uint64 `json:"seq"` // of its job log entry
 	Try   uint   `json:"try"`
 	Error string `json:"error,omitempty"` // may be cut
+	// NotStarted says that the try never ran, since the timeout of a sequence had passed.
+	// Error is then a whole sentence, which has what failed before.
+	NotStarted bool `json:"notStarted,omitempty"`
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
@@ -34,6 +35,8 @@ var stopByRequest = command{mode: modeStopping, why: "stopped by request"}
 var (
 	errStopped    = errors.New("stopped")
 	errJobTimeout = errors.New("timed out")
+	// errNotStarted is the end of a try that could not start before its time was over.
+	errNotStarted = fmt.Errorf("%w before it started", errJobTimeout)
 )
 
 // command asks the loop to go on to a mode; it never blocks and is never lost.

@@ -42,7 +42,7 @@ func (c *chainRun) startTry(jobs context.Context, s chain.Start, now time.Time) 
 	}
 	j, err := c.env.registry.Load(s.Job.Type, s.Job.Bytes)
 	if err == nil && !s.Deadline.IsZero() && !s.Deadline.After(now) {
-		err = errJobTimeout
+		err = errNotStarted
 	}
 	var sleeps bool
 	var d time.Duration
@@ -92,6 +92,9 @@ func (c *chainRun) result(t *try, res job.Result, err error, timedOut, stopped b
 		e.Data, err = c.checkData(res.Data)
 		stopped, timedOut = false, false // it was done before it noticed
 	}
+	if errors.Is(err, errNotStarted) {
+		e.FinishedAt = e.StartedAt // so the chain knows, too
+	}
 	switch {
 	case err == nil:
 		e.State = proto.StateComplete
@@ -99,7 +102,7 @@ func (c *chainRun) result(t *try, res job.Result, err error, timedOut, stopped b
 		e.State, e.TimedOut = proto.StateFail, t.start.TimedOut
 		e.Error = timeoutMessage(t, err)
 	case stopped, errors.Is(err, job.ErrInterrupted):
-		e.State, e.Error = proto.StateStopped, err.Error()
+		e.State, e.Error = proto.StateStopped, stoppedMessage(err)
 	default:
 		e.State, e.Error = proto.StateFail, err.Error()
 	}
@@ -136,10 +139,24 @@ func timeoutMessage(t *try, err error) string {
 	if t.start.TimedOut != "" {
 		what = fmt.Sprintf("the timeout of sequence %s passed", t.sequence)
 	}
+	if errors.Is(err, errNotStarted) {
+		return what + " before the try started"
+	}
 	if errors.Is(err, errJobTimeout) || errors.Is(err, context.DeadlineExceeded) {
 		return what
 	}
 	return what + ": " + err.Error()
+}
+
+// stoppedMessage says once that a try was stopped, even if its job says so, too, of a
+// context that ended with that.
+func stoppedMessage(err error) string {
+	const once = "stopped: "
+	text := err.Error()
+	for strings.HasPrefix(text, once+errStopped.Error()) {
+		text = strings.TrimPrefix(text, once)
+	}
+	return text
 }
 
 // checkData brings what a job set to the form that it is stored in.

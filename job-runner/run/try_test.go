@@ -186,3 +186,58 @@ func TestTheTimeoutOfASequenceEndsItsJobs(t *testing.T) {
 		}
 	})
 }
+
+// (a -> b) in a sequence that waits for its second try when its own timeout passes, or
+// that of the sequence around it: the first error is not lost, and nobody says that a
+// try failed which never ran.
+func TestATimeoutWhileASequenceWaits(t *testing.T) {
+	t.Parallel()
+	fails := func(context.Context, job.Values) (job.Result, error) { return job.Result{}, errors.New("disk full") }
+	for _, c := range []struct {
+		name, reason string
+		change       func(jc *proto.JobChain)
+	}{
+		{"its own", "job b (b) failed in try 1: disk full; then the timeout of sequence retried passed before try 2 of job a (a) started", func(jc *proto.JobChain) {
+			jc.Sequences["s"].Timeout = proto.Duration(time.Minute)
+		}},
+		{"of the one around it", "job b (b) failed in try 1: disk full; then the timeout of sequence main passed before try 2 of job a (a) started", func(jc *proto.JobChain) {
+			jc.Sequences["main"].Timeout = proto.Duration(time.Minute)
+		}},
+		{"a job waits", "job b (b) failed in try 1: disk full; then the timeout of sequence main passed before try 2 of job b (b) started", func(jc *proto.JobChain) {
+			jc.Sequences["main"].Timeout = proto.Duration(time.Minute)
+			jc.Jobs["b"].Retry, jc.Jobs["b"].RetryWait = 1, proto.Duration(time.Hour)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				rm := newFakeRM()
+				h := start(t, rm, map[string]runFunc{"b": fails})
+				h.start(chainOf(someID, "a>b", func(jc *proto.JobChain) {
+					jc.Sequences["s"] = &proto.Sequence{Name: "retried", Parent: "main", Retry: 1, RetryWait: proto.Duration(time.Hour)}
+					jc.Jobs["a"].SequenceID, jc.Jobs["b"].SequenceID = "s", "s"
+					c.change(jc)
+				}), 1)
+				after(time.Minute)
+				if item := h.wantEnd(someID, proto.StateFail); item.Reason != c.reason {
+					t.Errorf("reason %q, want %q", item.Reason, c.reason)
+				}
+				e := rm.log[someID][2]
+				if e.Try != 2 || !strings.HasSuffix(e.Error, " passed before the try started") || e.FinishedAt != e.StartedAt {
+					t.Errorf("entry %+v", e)
+				}
+			})
+		})
+	}
+}
+
+func TestAStoppedTrySaysSoOnce(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"stopped": "stopped", "stopped: stopped": "stopped", "stopped: stopped: late": "stopped: late", "stopped: by me": "stopped: by me", "x": "x",
+	} {
+		if got := stoppedMessage(errors.New(text)); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
