@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -18,7 +19,8 @@ type Querier interface {
 // their order. The text can be read, and pasted into a client, as it is.
 //
 //	?            one value
-//	{ids}        a list of ids in parentheses; the arg is a []string, not empty
+//	{ids}        a list of ids in parentheses; the arg is a []string, []uint64 or
+//	             [][]byte, not empty
 //	{now}        the time of the statement in microseconds, by the database's clock:
 //	             the same one every time. It has no arg
 //	{index NAME} which index to use, so that the plan does not depend on statistics
@@ -59,7 +61,7 @@ func (q *Query) Add(text string, args ...any) *Query {
 		}
 		marker, rest, _ := strings.Cut(text[i+1:], "}")
 		if marker == "ids" {
-			q.ids(args[0].([]string))
+			q.ids(args[0])
 			args = args[1:]
 		} else {
 			q.mark(marker)
@@ -102,7 +104,20 @@ func (q *Query) now() {
 	q.Args = append(q.Args, q.at)
 }
 
-func (q *Query) ids(ids []string) {
+func (q *Query) ids(list any) {
+	switch list := list.(type) {
+	case []string:
+		addIDs(q, list)
+	case []uint64:
+		addIDs(q, list)
+	case [][]byte:
+		addIDs(q, list)
+	default:
+		panic(fmt.Sprintf("a list of ids is a %T", list))
+	}
+}
+
+func addIDs[T any](q *Query, ids []T) {
 	sep := "(?"
 	for _, id := range ids {
 		q.SQL.WriteString(sep)

@@ -196,24 +196,19 @@ func (s *Store) PurgeKeys(ctx context.Context, olderThan time.Duration) (int, er
 	for {
 		var n int64
 		err := s.db.Do(ctx, "purge idempotency keys", func(ctx context.Context) error {
-			q := s.db.Query(`SELECT key_hash FROM idempotency_keys WHERE created_at < {now} - ? ORDER BY created_at LIMIT ?`,
-				olderThan.Microseconds(), database.ChunkRows)
-			del := s.db.Query("DELETE FROM idempotency_keys WHERE key_hash IN (")
-			sep := "?"
-			err := q.Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
+			var hashes [][]byte
+			n = 0
+			err := s.db.Query(`SELECT key_hash FROM idempotency_keys WHERE created_at < {now} - ? ORDER BY created_at LIMIT ?`,
+				olderThan.Microseconds(), database.ChunkRows).Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 				var hash []byte
-				if err := scan(&hash); err != nil {
-					return err
-				}
-				del.Add(sep, hash)
-				sep = ",?"
-				return nil
+				err := scan(&hash)
+				hashes = append(hashes, hash)
+				return err
 			})
-			if err != nil || len(del.Args) == 0 {
-				n = 0
+			if err != nil || len(hashes) == 0 {
 				return err
 			}
-			n, err = del.Add(")").Exec(ctx, s.db.Writer)
+			n, err = s.db.Query("DELETE FROM idempotency_keys WHERE key_hash IN {ids}", hashes).Exec(ctx, s.db.Writer)
 			return err
 		})
 		purged += int(n)

@@ -248,12 +248,12 @@ func (l *list) branch(q *database.Query, b branch) {
 	args := l.args
 	if b.byArg {
 		from, args = "a", l.args[1:]
-		q.Add("SELECT a.request_id AS id, a.created_at AS at FROM request_args a" + l.s.db.Dialect.UseIndex(b.index))
+		q.Add("SELECT a.request_id AS id, a.created_at AS at FROM request_args a{index " + b.index + "}")
 		if l.needsRow(b) {
 			q.Add(" {join} requests r ON r.request_id = a.request_id")
 		}
 	} else {
-		q.Add("SELECT r.request_id AS id, r.created_at AS at FROM requests r" + l.s.db.Dialect.UseIndex(b.index))
+		q.Add("SELECT r.request_id AS id, r.created_at AS at FROM requests r{index " + b.index + "}")
 	}
 	for i, a := range args {
 		alias := "a" + strconv.Itoa(i)

@@ -33,13 +33,14 @@ func (s *Store) Suspend(ctx context.Context, id string, epoch uint64, since time
 	if err != nil {
 		return err
 	}
-	m := move{proto.StateSuspended, database.CleanReason(reason)}
 	return s.db.InTxOnce(ctx, "suspend request "+id, requestToken(id), func(ctx context.Context, t *database.Tx) error {
-		q := s.db.Query("UPDATE requests SET change_token = ?, runner_id = NULL, jr_url = NULL, updated_at = {now}, state = ", t.Token)
-		addState(q, m)
-		q.Add(", reason = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END, finished_at = ", m.reason, stopReason)
-		addFinished(q, m)
-		err := q.Add(" WHERE request_id = ? AND state = ? AND epoch = ?", id, proto.StateRunning, epoch).ExecOne(ctx, t)
+		err := s.db.Query(`UPDATE requests SET change_token = ?, runner_id = NULL, jr_url = NULL, updated_at = {now},
+			state = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END,
+			reason = CASE WHEN stop_requested_at IS NULL THEN ? ELSE ? END,
+			finished_at = CASE WHEN stop_requested_at IS NULL THEN NULL ELSE {now} END
+			WHERE request_id = ? AND state = ? AND epoch = ?`,
+			t.Token, proto.StateSuspended, proto.StateStopped, database.CleanReason(reason), stopReason,
+			id, proto.StateRunning, epoch).ExecOne(ctx, t)
 		if errors.Is(err, ErrNotUpdated) {
 			return s.notUpdated(ctx, t, id)
 		}

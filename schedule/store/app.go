@@ -196,7 +196,7 @@ func (s *Store) putNext(ctx context.Context, t *database.Tx, put AppPut, keepsTi
 		return s.moveHost(ctx, t, app, put.App.Host)
 	}
 	if waiting > 0 {
-		n, err := addMoveQueued(s.db.Query(""), app, put.First).Add(" WHERE next_of = ?", app).Exec(ctx, t)
+		n, err := s.moveQueued(app, put.First).Add(" WHERE next_of = ?", app).Exec(ctx, t)
 		if err != nil && s.db.Dialect.Classify(err) == database.ClassDuplicate {
 			return s.replaceQueued(ctx, t, app, put.First)
 		}
@@ -244,9 +244,10 @@ func (s *Store) archiveQueued(ctx context.Context, t *database.Tx, app string, r
 		return err
 	}
 	return database.Chunks(numbers, func(numbers []string) error {
-		q := addArchive(s.db.Query(""), t.Token, proto.InstanceFailed, nil).Add(`?, {now} FROM schedule_instances
+		q := s.db.Query("INSERT INTO schedule_archive ("+archivedColumns+`, sequence_number, change_token, state, reason, finished_at)
+			SELECT `+archivedColumns+`, sequence_number + 1, ?, ?, ?, {now} FROM schedule_instances
 			WHERE app = ? AND number IN {ids}`,
-			reason, app, numbers)
+			t.Token, proto.InstanceFailed, reason, app, numbers)
 		if _, err := q.Exec(ctx, t); err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func (s *Store) ClaimInstance(ctx context.Context, c Claim) (proto.Instance, err
 		if err := s.takeSlot(ctx, t, c); err != nil {
 			return err
 		}
-		if err := addClaim(s.db.Query(""), c, t.Token).ExecOne(ctx, t); err != nil {
+		if err := s.claimQuery(c, t.Token).ExecOne(ctx, t); err != nil {
 			return err
 		}
 		if c.Next != nil {
@@ -56,7 +56,7 @@ func (c Claim) after() proto.InstanceSpecifier {
 // one that reads.
 func (s *Store) claimAlone(ctx context.Context, op string, c Claim) (proto.Instance, error) {
 	err := s.db.DoOnce(ctx, op, instanceToken(c.Spec), func(ctx context.Context, token database.Token) error {
-		q := addClaim(s.db.Query(""), c, token)
+		q := s.claimQuery(c, token)
 		if c.Generation != 0 {
 			q.Add(` AND EXISTS (SELECT 1 FROM schedule_apps a WHERE a.name = ? AND a.generation = ?)`,
 				c.Spec.App, c.Generation)
@@ -202,22 +202,20 @@ func (s *Store) earlierFirst(ctx context.Context, t *database.Tx, c Claim) error
 	return s.slotTaken(ctx, t, c.Spec.App, number)
 }
 
-// addClaim appends the change of the instance's row. MySQL sets columns from left to right, so that
-// what depends on the state stands before it.
-func addClaim(q *database.Query, c Claim, token database.Token) *database.Query {
-	q.Add(`UPDATE schedule_instances SET change_token = ?, sequence_number = sequence_number + 1, member = ?, next_of = NULL,
-		fetch_at = NULL, waits_for = NULL, held = 0, reason = CASE WHEN state IN (?, ?) THEN '' ELSE reason END`,
-		token, c.Member, proto.InstanceQueued, proto.InstanceRunning)
-	if c.TimeoutAfter > 0 {
-		q.Add(`, timeout_at = CASE WHEN started_at IS NULL THEN {now} + ? ELSE timeout_at END`,
-			c.TimeoutAfter.Microseconds())
-	}
-	q.Add(`, started_at = COALESCE(started_at, {now}), state = CASE WHEN state = ? THEN ? ELSE state END
-		WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ?`,
-		proto.InstanceQueued, proto.InstanceRunning, c.Spec.App, c.Spec.Number, c.Spec.Sequence, c.Spec.Member)
-	// A member that was frozen may not know yet that it counts as gone.
-	return q.Add(` AND NOT EXISTS (SELECT 1 FROM schedule_members n WHERE n.member_id = ?
-		AND (n.gone_at IS NOT NULL OR n.heartbeat_at + n.stale_after < {now}))`, c.Member)
+// claimQuery changes the instance's row. MySQL sets columns from left to right, so that
+// what depends on the state and the start stands before these. A member that was frozen
+// may not know yet that it counts as gone.
+func (s *Store) claimQuery(c Claim, token database.Token) *database.Query {
+	return s.db.Query(`UPDATE schedule_instances SET change_token = ?, sequence_number = sequence_number + 1, member = ?,
+		next_of = NULL, fetch_at = NULL, waits_for = NULL, held = 0,
+		reason = CASE WHEN state IN (?, ?) THEN '' ELSE reason END,
+		timeout_at = CASE WHEN started_at IS NULL AND ? > 0 THEN {now} + ? ELSE timeout_at END,
+		started_at = COALESCE(started_at, {now}), state = CASE WHEN state = ? THEN ? ELSE state END
+		WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ?
+		AND NOT EXISTS (SELECT 1 FROM schedule_members n WHERE n.member_id = ?
+			AND (n.gone_at IS NOT NULL OR n.heartbeat_at + n.stale_after < {now}))`,
+		token, c.Member, proto.InstanceQueued, proto.InstanceRunning, c.TimeoutAfter.Microseconds(), c.TimeoutAfter.Microseconds(),
+		proto.InstanceQueued, proto.InstanceRunning, c.Spec.App, c.Spec.Number, c.Spec.Sequence, c.Spec.Member, c.Member)
 }
 
 // ParkInstance releases an instance that waits: nobody works on it until it is
@@ -227,39 +225,21 @@ func (s *Store) ParkInstance(ctx context.Context, spec proto.InstanceSpecifier, 
 	after := proto.InstanceSpecifier{App: spec.App, Number: spec.Number, Sequence: spec.Sequence + 1}
 	op := fmt.Sprintf("park instance %d of app %s", spec.Number, spec.App)
 	err := s.db.DoOnce(ctx, op, instanceToken(spec), func(ctx context.Context, token database.Token) error {
-		q := s.db.Query(`UPDATE schedule_instances
-			SET change_token = ?, sequence_number = sequence_number + 1, member = NULL, waits_for = ?, reason = ?, fetch_at = `,
-			token, nullText(p.WaitsFor), database.CleanReason(p.Reason))
-		addPark(q, p)
-		if p.RequestID != "" {
-			q.Add(", request_id = ?", p.RequestID)
-		}
-		if p.UndoRequestID != "" || p.State == proto.InstanceToUndo {
-			q.Add(", undo_request_id = ?", nullText(p.UndoRequestID))
-		}
-		if p.UndoTries != 0 {
-			q.Add(", undo_tries = ?", p.UndoTries)
-		}
-		if p.State != 0 {
-			q.Add(", state = ?", p.State)
-		}
-		return q.Add(`
+		// It is looked at at once if the request that it waits for has ended: since then
+		// nobody wakes it.
+		return s.db.Query(`UPDATE schedule_instances
+			SET change_token = ?, sequence_number = sequence_number + 1, member = NULL, waits_for = ?, reason = ?,
+			fetch_at = CASE WHEN EXISTS (SELECT 1 FROM requests r WHERE r.request_id = ? AND r.finished_at IS NOT NULL)
+				THEN {now} ELSE {now} + ? END,
+			request_id = COALESCE(?, request_id), undo_request_id = CASE WHEN ? THEN ? ELSE undo_request_id END,
+			undo_tries = COALESCE(?, undo_tries), state = COALESCE(?, state)
 			WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ?`,
+			token, nullText(p.WaitsFor), database.CleanReason(p.Reason), nullText(p.WaitsFor), p.CheckAfter.Microseconds(),
+			nullText(p.RequestID), p.UndoRequestID != "" || p.State == proto.InstanceToUndo, nullText(p.UndoRequestID),
+			nullZero(p.UndoTries), nullZero(p.State),
 			spec.App, spec.Number, spec.Sequence, spec.Member).ExecOne(ctx, s.db.Writer)
 	})
 	return after, err
-}
-
-// addPark appends when a parked instance is looked at: at once if the request has
-// ended that it waits for, since then nobody wakes it.
-func addPark(q *database.Query, p Park) {
-	if p.WaitsFor != "" {
-		q.Add(`CASE WHEN EXISTS (SELECT 1 FROM requests r
-			WHERE r.request_id = ? AND r.finished_at IS NOT NULL) THEN {now} ELSE {now} + ? END`,
-			p.WaitsFor, p.CheckAfter.Microseconds())
-		return
-	}
-	q.Add("{now} + ?", p.CheckAfter.Microseconds())
 }
 
 // HoldInstance has an instance that is QUEUED looked at again after that time, since
@@ -321,7 +301,7 @@ func (s *Store) RescheduleInstance(ctx context.Context, spec proto.InstanceSpeci
 		if err != nil {
 			return err
 		}
-		err = addMoveQueued(s.db.Query(""), spec.App, &n).Add(`
+		err = s.moveQueued(spec.App, &n).Add(`
 			WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ? AND next_of = ?`,
 			spec.App, spec.Number, spec.Sequence, spec.Member, spec.App).ExecOne(ctx, t)
 		if err != nil && s.db.Dialect.Classify(err) == database.ClassDuplicate {

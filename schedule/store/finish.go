@@ -66,13 +66,10 @@ func (s *Store) freeSlot(ctx context.Context, t *database.Tx, f Finish) error {
 
 // archiveOne moves the instance to the archive.
 func (s *Store) archiveOne(ctx context.Context, t *database.Tx, f Finish) error {
-	q := addArchive(s.db.Query(""), t.Token, f.State, nullJSON(f.Result))
-	if f.Reason == "" && f.State == proto.InstanceFailed {
-		q.Add("reason, {now}")
-	} else {
-		q.Add("?, {now}", database.CleanReason(f.Reason))
-	}
-	q.Add(` FROM schedule_instances WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ?`,
+	q := s.db.Query("INSERT INTO schedule_archive ("+archivedColumns+`, sequence_number, change_token, state, result, reason, finished_at)
+		SELECT `+archivedColumns+`, sequence_number + 1, ?, ?, ?, CASE WHEN ? THEN reason ELSE ? END, {now} FROM schedule_instances
+		WHERE app = ? AND number = ? AND sequence_number = ? AND COALESCE(member, '') = ?`,
+		t.Token, f.State, nullJSON(f.Result), f.Reason == "" && f.State == proto.InstanceFailed, database.CleanReason(f.Reason),
 		f.Spec.App, f.Spec.Number, f.Spec.Sequence, f.Spec.Member)
 	if f.State == proto.InstanceSucceeded {
 		q.Add(" AND state = ?", proto.InstanceRunning)
@@ -88,13 +85,9 @@ func (s *Store) archiveOne(ctx context.Context, t *database.Tx, f Finish) error 
 		f.Spec.App, f.Spec.Number, f.Spec.Sequence, f.Spec.Member).ExecOne(ctx, t)
 }
 
-// addArchive starts an INSERT of instances into the archive: their reason, finish time
-// and the FROM follow.
-func addArchive(q *database.Query, token database.Token, state proto.InstanceState, result any) *database.Query {
-	const same = `app, number, name, period_start, period_end, run, member, recurring, due_at, host, created_at,
+// archivedColumns are those that an instance takes along into the archive as they are.
+const archivedColumns = `app, number, name, period_start, period_end, run, member, recurring, due_at, host, created_at,
 		started_at, timeout_at, request_id, undo_request_id, undo_tries, conf`
-	return q.Add("INSERT INTO schedule_archive ("+same+`, sequence_number, change_token, state, result, reason, finished_at) SELECT `+same+", sequence_number + 1, ?, ?, ?, ", token, state, result)
-}
 
 // wakeSibling has the first instance looked at that waits for the slot; what the
 // calendar makes goes before what was asked for.

@@ -59,11 +59,7 @@ func (s *Store) PurgeEvents(ctx context.Context, olderThan time.Duration) (int, 
 				n = 0
 				return err
 			}
-			q := s.db.Query("DELETE FROM schedule_events WHERE id IN (?", ids[0])
-			for _, id := range ids[1:] {
-				q.Add(",?", id)
-			}
-			n, err = q.Add(")").Exec(ctx, s.db.Writer)
+			n, err = s.db.Query("DELETE FROM schedule_events WHERE id IN {ids}", ids).Exec(ctx, s.db.Writer)
 			return err
 		})
 		purged += int(n)

@@ -86,24 +86,20 @@ func (s *Store) insertInstance(ctx context.Context, t *database.Tx, app string, 
 		next = app
 	}
 	start := n.PeriodStart.UnixMicro()
-	q := addNextRun(s.db.Query(`INSERT INTO schedule_instances (app, number, bucket, state, sequence_number, undo_tries, held,
+	// run is how often the period was run before.
+	err := s.db.Query(`INSERT INTO schedule_instances (app, number, bucket, state, sequence_number, undo_tries, held,
 		fetch_at, run, name, period_start, period_end, due_at, host, recurring, next_of, reason, conf, created_at)
-		SELECT a.name, a.last_number, a.bucket, ?, 1, 0, 0, CASE WHEN a.paused = 1 THEN NULL ELSE ? END, `,
-		proto.InstanceQueued, n.fetchAt()), app, start).Add(`,
+		SELECT a.name, a.last_number, a.bucket, ?, 1, 0, 0, CASE WHEN a.paused = 1 THEN NULL ELSE ? END,
+		(SELECT COALESCE(MAX(x.run) + 1, 0) FROM schedule_archive x{index schedule_archive_period}
+			WHERE x.app = ? AND x.period_start = ?),
 		?, ?, ?, ?, ?, ?, ?, CASE WHEN a.paused = 1 THEN ? ELSE ? END, ?, {now} FROM schedule_apps a
 			WHERE a.name = ? AND a.deleted_at IS NULL`,
-		n.Name, start, n.PeriodEnd.UnixMicro(), n.Due.UnixMicro(), n.Host, n.Recurring, next, ReasonPaused, database.CleanReason(n.Reason), nullJSON(n.Conf), app)
-	err := q.ExecOne(ctx, t)
+		proto.InstanceQueued, n.fetchAt(), app, start,
+		n.Name, start, n.PeriodEnd.UnixMicro(), n.Due.UnixMicro(), n.Host, n.Recurring, next, ReasonPaused, database.CleanReason(n.Reason), nullJSON(n.Conf), app).ExecOne(ctx, t)
 	if errors.Is(err, ErrNotUpdated) {
 		return fmt.Errorf("%w: it is deleted", ErrStaleApp)
 	}
 	return err
-}
-
-// addNextRun appends how often a period was run before.
-func addNextRun(q *database.Query, app string, start int64) *database.Query {
-	return q.Add(`(SELECT COALESCE(MAX(x.run) + 1, 0) FROM schedule_archive x{index schedule_archive_period}
-		WHERE x.app = ? AND x.period_start = ?)`, app, start)
 }
 
 // insertNext makes the recurring instance that comes next. The caller has locked
@@ -137,15 +133,17 @@ func (s *Store) adoptNext(ctx context.Context, t *database.Tx, app string, start
 	return err
 }
 
-// addMoveQueued moves an instance that waits to another period. The WHERE follows.
-func addMoveQueued(q *database.Query, app string, n *NewInstance) *database.Query {
+// moveQueued moves an instance that waits to another period. The WHERE follows.
+func (s *Store) moveQueued(app string, n *NewInstance) *database.Query {
 	start := n.PeriodStart.UnixMicro()
-	return addNextRun(q.Add(`UPDATE schedule_instances
-		SET sequence_number = sequence_number + 1, held = 0, run = `), app, start).Add(`,
+	return s.db.Query(`UPDATE schedule_instances SET sequence_number = sequence_number + 1, held = 0,
+		run = (SELECT COALESCE(MAX(x.run) + 1, 0) FROM schedule_archive x{index schedule_archive_period}
+			WHERE x.app = ? AND x.period_start = ?),
 		name = ?, period_start = ?, period_end = ?, due_at = ?, host = ?, conf = ?,
-			reason = CASE WHEN (SELECT a.paused FROM schedule_apps a WHERE a.name = ?) = 1 THEN ? ELSE ? END,
-			fetch_at = CASE WHEN (SELECT a.paused FROM schedule_apps a WHERE a.name = ?) = 1 THEN NULL ELSE ? END`,
-		n.Name, start, n.PeriodEnd.UnixMicro(), n.Due.UnixMicro(), n.Host, nullJSON(n.Conf), app, ReasonPaused, database.CleanReason(n.Reason), app, n.fetchAt())
+		reason = CASE WHEN (SELECT a.paused FROM schedule_apps a WHERE a.name = ?) = 1 THEN ? ELSE ? END,
+		fetch_at = CASE WHEN (SELECT a.paused FROM schedule_apps a WHERE a.name = ?) = 1 THEN NULL ELSE ? END`,
+		app, start, n.Name, start, n.PeriodEnd.UnixMicro(), n.Due.UnixMicro(), n.Host, nullJSON(n.Conf),
+		app, ReasonPaused, database.CleanReason(n.Reason), app, n.fetchAt())
 }
 
 func nullJSON(b json.RawMessage) any {
@@ -153,6 +151,15 @@ func nullJSON(b json.RawMessage) any {
 		return nil
 	}
 	return string(b)
+}
+
+// nullZero is NULL for 0.
+func nullZero[T comparable](x T) any {
+	var zero T
+	if x == zero {
+		return nil
+	}
+	return x
 }
 
 func nullText(x string) any {

@@ -12,8 +12,8 @@ func (s *Store) RunningInstances(ctx context.Context, after, last string) (map[s
 	counts := map[string]int{}
 	err := s.db.Do(ctx, "count running instances", func(ctx context.Context) error {
 		clear(counts)
-		return s.db.Query("SELECT app, COUNT(*) FROM schedule_instances"+s.db.Dialect.UseIndex("schedule_instances_state")+
-			" WHERE state IN (?, ?, ?) AND app > ? AND app <= ? GROUP BY app",
+		return s.db.Query(`SELECT app, COUNT(*) FROM schedule_instances{index schedule_instances_state}
+			WHERE state IN (?, ?, ?) AND app > ? AND app <= ? GROUP BY app`,
 			proto.InstanceRunning, proto.InstanceToUndo, proto.InstanceUndoing, after, last).
 			Rows(ctx, s.db.Reader, func(scan func(...any) error) error {
 				var app string
