@@ -102,10 +102,23 @@ func NewPeriod(period, timezone string) (*Calendar, error) {
 	return c, nil
 }
 
+// No occurrence starts before Earliest or after Latest: RFC 3339 can write all of them
+// and their ends, and none is the zero time.
+var (
+	Earliest = time.Date(1, time.January, 2, 0, 0, 0, 0, time.UTC)
+	Latest   = time.Date(9000, time.January, 1, 0, 0, 0, 0, time.UTC)
+)
+
 // Next returns the first occurrence later than after, and false if there is none.
 func (c *Calendar) Next(after time.Time) (Occurrence, bool) {
+	if before := Earliest.Add(-1); after.Before(before) {
+		after = before
+	}
+	if !after.Before(Latest) {
+		return Occurrence{}, false
+	}
 	start, ok := c.rule.next(after)
-	if !ok {
+	if !ok || start.After(Latest) {
 		return Occurrence{}, false
 	}
 	return c.occurrence(start), true
@@ -114,8 +127,14 @@ func (c *Calendar) Next(after time.Time) (Occurrence, bool) {
 // AtOrBefore returns the last occurrence that starts at t or earlier, and false if
 // there is none.
 func (c *Calendar) AtOrBefore(t time.Time) (Occurrence, bool) {
+	if t.After(Latest) {
+		t = Latest
+	}
+	if t.Before(Earliest) {
+		return Occurrence{}, false
+	}
 	start, ok := c.rule.atOrBefore(t)
-	if !ok {
+	if !ok || start.Before(Earliest) {
 		return Occurrence{}, false
 	}
 	return c.occurrence(start), true

@@ -1,7 +1,10 @@
 package proto
 
 import (
+	"fmt"
+	"math"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -39,6 +42,39 @@ type JobLog struct {
 	TimedOut string `json:"timedOut,omitempty"`
 	// Epoch is the hand-over under which the try ran.
 	Epoch uint64 `json:"epoch,omitempty"`
+}
+
+// Limits of what identifies the entries of a job log, in bytes. The columns of the
+// database are as wide.
+const (
+	maxLogID   = 64
+	maxLogName = 255
+)
+
+// Check returns what is wrong with an entry for the log of a request, nil if nothing is:
+// no database can hold what it refuses.
+func (e *JobLog) Check(requestID string) error {
+	switch {
+	case e.RequestID != "" && e.RequestID != requestID:
+		return fmt.Errorf("entry %d is of another request, %s", e.Seq, Excerpt(e.RequestID))
+	case e.JobID == "" || !isLogID(e.JobID):
+		return fmt.Errorf("entry %d: %q is not a job id of at most %d characters", e.Seq, Excerpt(e.JobID), maxLogID)
+	case len(e.Name) > maxLogName || len(e.Type) > maxLogName:
+		return fmt.Errorf("entry %d: the name or type of job %s is longer than %d bytes", e.Seq, e.JobID, maxLogName)
+	case !isLogID(e.TimedOut):
+		return fmt.Errorf("entry %d: %q is not a sequence id of at most %d characters", e.Seq, Excerpt(e.TimedOut), maxLogID)
+	case !e.State.Final():
+		return fmt.Errorf("entry %d: a try cannot end in state %s", e.Seq, e.State)
+	case e.Seq > math.MaxInt64 || uint64(e.Try) > math.MaxUint32 || uint64(e.Run) > math.MaxUint32:
+		return fmt.Errorf("entry %d: seq, try or run of job %s is out of range", e.Seq, e.JobID)
+	}
+	return nil
+}
+
+// isLogID reports whether the id of a job or a sequence is printable ASCII and short
+// enough; "" is.
+func isLogID(id string) bool {
+	return len(id) <= maxLogID && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > unicode.MaxASCII || r == 0x7f })
 }
 
 // SetOutput sets Stdout and Stderr, and their exact bytes where they are not

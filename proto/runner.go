@@ -1,6 +1,14 @@
 package proto
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
 
 // EpochHeader carries the epoch of a chain that an RM sends to a runner or a
 // runner reports about.
@@ -44,6 +52,45 @@ type Runner struct {
 	// by the database's clock and set by the RM.
 	StartedAt   time.Time `json:"startedAt,omitzero"`
 	HeartbeatAt time.Time `json:"heartbeatAt,omitzero"`
+}
+
+// Limits of what a runner says of itself, in bytes. The columns of the database are as
+// wide.
+const (
+	maxRunnerID      = 100
+	maxRunnerURL     = 500
+	maxRunnerVersion = 100
+	maxRunnerLabels  = 60_000
+)
+
+// Check returns what is wrong with what a runner says of itself, nil if nothing is: no
+// database can hold what it refuses.
+func (r *Runner) Check() error {
+	if r.ID == "" || r.URL == "" {
+		return errors.New("id and url: a runner needs both")
+	}
+	for _, text := range []struct {
+		field, value string
+		limit        int
+	}{{"id", r.ID, maxRunnerID}, {"url", r.URL, maxRunnerURL}, {"version", r.Version, maxRunnerVersion}} {
+		if len(text.value) > text.limit || !utf8.ValidString(text.value) || strings.ContainsFunc(text.value, unicode.IsControl) {
+			return fmt.Errorf("%s: expected at most %d bytes of text without control characters", text.field, text.limit)
+		}
+	}
+	if err := CheckHost(r.Host); err != nil {
+		return fmt.Errorf("host: the name of the host %w", err)
+	}
+	size := 0
+	for k, v := range r.Labels {
+		size += len(k) + len(v) + len(`"":"",`)
+	}
+	if size > maxRunnerLabels {
+		return fmt.Errorf("labels: have more than %d bytes", maxRunnerLabels)
+	}
+	if r.PID < 0 || r.Capacity > math.MaxInt32 {
+		return errors.New("pid or capacity: out of range")
+	}
+	return nil
 }
 
 // RunnerIdentity is the answer of a runner to who it is (GET /api/v1/runner).

@@ -14,9 +14,9 @@ func Epoch(c echo.Context) (uint64, error) {
 	if text == "" {
 		return 0, proto.Errorf(proto.CodeInvalid, "header %s is missing: expected the epoch of the chain", proto.EpochHeader)
 	}
-	epoch, err := strconv.ParseUint(text, 10, 64)
+	epoch, err := strconv.ParseUint(text, 10, 63) // databases have no more
 	if err != nil {
-		return 0, proto.Errorf(proto.CodeInvalid, "header %s: expected a whole number, got %q", proto.EpochHeader, text)
+		return 0, proto.Errorf(proto.CodeInvalid, "header %s: expected a whole number of at most 63 bits, got %q", proto.EpochHeader, text)
 	}
 	return epoch, nil
 }

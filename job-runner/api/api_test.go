@@ -157,7 +157,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"no epoch", "POST", "/api/v1/job-chains", chainJSON, "", 400, noEpoch},
 		{"no epoch to resume", "POST", "/api/v1/job-chains/resume", sjcJSON, "", 400, noEpoch},
-		{"epoch is no number", "POST", "/api/v1/job-chains", chainJSON, "Treadle-Epoch: x", 400, `header Treadle-Epoch: expected a whole number, got "x"`},
+		{"epoch is no number", "POST", "/api/v1/job-chains", chainJSON, "Treadle-Epoch: x", 400, `header Treadle-Epoch: expected a whole number of at most 63 bits, got "x"`},
 		{"empty", "POST", "/api/v1/job-chains", "", epoch, 400, "the body is empty: expected a JSON object"},
 		{"cut", "POST", "/api/v1/job-chains", chainJSON[:40], epoch, 400, "malformed JSON: the body ends in the middle, after 40 bytes"},
 		{"no id", "POST", "/api/v1/job-chains", `{"jobs":{}}`, epoch, 400, `requestId: expected 20 characters of 0-9 and a-v, got ""`},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -170,11 +171,17 @@ func TestBadInput(t *testing.T) {
 		{"suspend, no epoch", "PUT", of + "/suspend", `{}`, nil, 400, noEpoch},
 		{"progress, no epoch", "PUT", of + "/progress", `{}`, nil, 400, noEpoch},
 		{"log, no epoch", "POST", of + "/log", `{}`, nil, 400, noEpoch},
-		{"epoch no number", "PUT", of + "/finish", `{}`, []string{"Treadle-Epoch: -1"}, 400, `header Treadle-Epoch: expected a whole number, got "-1"`},
+		{"epoch no number", "PUT", of + "/finish", `{}`, []string{"Treadle-Epoch: -1"}, 400, `header Treadle-Epoch: expected a whole number of at most 63 bits, got "-1"`},
 		{"other request", "PUT", of + "/progress", `{"requestId":"x"}`, []string{epoch}, 400, `requestId: expected "` + someID + `" as in the path, got "x"`},
 		{"no chain", "PUT", of + "/suspend", `{"requestId":"` + someID + `"}`, []string{epoch}, 400, "jobChain is missing"},
 		{"null job", "POST", "/api/v1/reports", `{"items":[{"suspended":{"requestId":"` + someID + `","jobChain":{"requestId":"` + someID + `","jobs":{"a":null}}}}]}`, nil, 400, `jobs: "a" is null`},
 		{"runner without id", "POST", "/api/v1/job-runners", `{"url":"x"}`, nil, 400, "id and url: a runner needs both"},
+		{"runner with a long version", "POST", "/api/v1/job-runners", `{"id":"a","url":"x","version":"` + strings.Repeat("v", 101) + `"}`, nil, 400, "version: expected at most 100 bytes of text without control characters"},
+		{"runner with a large capacity", "POST", "/api/v1/job-runners", `{"id":"a","url":"x","capacity":2147483648}`, nil, 400, "pid or capacity: out of range"},
+		{"many args to filter by", "GET", "/api/v1/requests?" + manyArgs(21), "", nil, 400, "arg: expected at most 20 different names"},
+		{"times of the far future", "GET", "/api/v1/apps/x/next?from=9999-12-31T23:59:59Z", "", nil, 400, `from: expected a time before the year 3000, got "9999-12-31T23:59:59Z"`},
+		{"a filter that is not UTF-8", "GET", "/api/v1/instances?app=%ff", "", nil, 400, "app: expected UTF-8 text without zero bytes"},
+		{"a zero byte in a filter", "GET", "/api/v1/requests?arg=a%3D%00", "", nil, 400, "arg: expected UTF-8 text without zero bytes"},
 		{"drain how", "PUT", "/api/v1/job-runners/r1/drain", "", nil, 400, `on: expected true or false, got ""`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -193,6 +200,15 @@ func TestBadInput(t *testing.T) {
 			}
 		})
 	}
+}
+
+// manyArgs is a query with n filters by arg, of which each is given twice.
+func manyArgs(n int) string {
+	var b strings.Builder
+	for i := range 2 * n {
+		fmt.Fprintf(&b, "arg=name%d%%3Dx&", i/2)
+	}
+	return b.String()
 }
 
 func TestErrorsOfTheManager(t *testing.T) {

@@ -43,6 +43,10 @@ func (s *server) getPeriods(c echo.Context) error {
 	return answerList(c, periods, err)
 }
 
+// maxFrom is the last time after which coming times of an app are computed: calendars
+// end some time after it.
+var maxFrom = time.Date(2999, time.December, 31, 23, 59, 59, 0, time.UTC)
+
 // maxNextTimes is how many coming times of an app are computed for one call.
 const maxNextTimes = 1000
 
@@ -58,6 +62,9 @@ func (s *server) getNextTimes(c echo.Context) error {
 	from, err := parseTime(q, "from")
 	if err != nil {
 		return err
+	}
+	if from.After(maxFrom) {
+		return proto.Errorf(proto.CodeInvalid, "from: expected a time before the year %d, got %q", maxFrom.Year()+1, q.Get("from"))
 	}
 	n, err := parseCount(q, "n")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -24,6 +25,11 @@ func queryOf(query string, keys ...string) (url.Values, error) {
 		return nil, proto.Errorf(proto.CodeInvalid, "malformed query: %s", err)
 	}
 	for key, vs := range values {
+		for _, v := range vs {
+			if !utf8.ValidString(v) || strings.Contains(v, "\x00") {
+				return nil, proto.Errorf(proto.CodeInvalid, "%s: expected UTF-8 text without zero bytes", key)
+			}
+		}
 		switch {
 		case slices.Contains(keys, key+"*"):
 		case !slices.Contains(keys, key):
@@ -96,6 +102,10 @@ func parseStates(names []string) ([]proto.State, error) {
 	return states, nil
 }
 
+// maxArgs is the limit of the args that one list is filtered by: each is a table more in
+// its statement.
+const maxArgs = 20
+
 func parseArgs(pairs []string) (map[string]string, error) {
 	var args map[string]string
 	for _, pair := range pairs {
@@ -113,6 +123,9 @@ func parseArgs(pairs []string) (map[string]string, error) {
 			args = map[string]string{}
 		}
 		args[name] = value
+		if len(args) > maxArgs {
+			return nil, proto.Errorf(proto.CodeInvalid, "arg: expected at most %d different names", maxArgs)
+		}
 	}
 	return args, nil
 }

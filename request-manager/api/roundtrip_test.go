@@ -132,7 +132,7 @@ func TestReportsArrive(t *testing.T) {
 // of this module does not make.
 func TestCallsOfOtherClientsArrive(t *testing.T) {
 	t.Parallel()
-	const epoch = uint64(1<<64 - 1)
+	const epoch = uint64(1<<63 - 1)
 	of := "/api/v1/requests/" + someID
 	finish := proto.Finish{RequestID: someID, State: proto.StateFail, FinishedAt: created, FinishedJobs: 2}
 	progress := proto.Progress{RequestID: someID, FinishedJobs: 2}

@@ -26,8 +26,8 @@ func (s *server) heartbeat(c echo.Context) error {
 	if err := httpjson.Decode(c, &r, s.cfg.RunnerBodyLimit); err != nil {
 		return err
 	}
-	if r.ID == "" || r.URL == "" {
-		return proto.Errorf(proto.CodeInvalid, "id and url: a runner needs both")
+	if err := r.Check(); err != nil {
+		return proto.Errorf(proto.CodeInvalid, "%v", err)
 	}
 	answer, err := s.runners.Heartbeat(c.Request().Context(), r)
 	if err != nil {

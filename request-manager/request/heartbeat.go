@@ -11,9 +11,6 @@ import (
 // lease and with what it must stop, drop or refuse.
 func (m *Manager) Heartbeat(ctx context.Context, r proto.Runner) (proto.HeartbeatAnswer, error) {
 	answer := proto.HeartbeatAnswer{Lease: proto.Duration(m.cfg.Lease)}
-	if err := checkHost(r.Host); err != nil {
-		return answer, err
-	}
 	if err := m.identities.confirm(ctx, r); err != nil {
 		return answer, err
 	}

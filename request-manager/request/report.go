@@ -21,6 +21,9 @@ func (m *Manager) AddLog(ctx context.Context, epoch uint64, e proto.JobLog) erro
 	if err := checkEntry(e.RequestID, &e); err != nil {
 		return err
 	}
+	if err := e.Check(e.RequestID); err != nil {
+		return proto.Errorf(proto.CodeInvalid, "job log: %v", err).ForRequest(e.RequestID)
+	}
 	if err := m.folds.checkNext(ctx, e); err != nil {
 		return err
 	}

@@ -9,12 +9,8 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// Limits of a job log entry, in bytes.
-const (
-	maxJobID   = 64
-	maxJobName = 255
-	maxError   = 1 << 20 // the rest is cut off
-)
+// maxError is how much is kept of the error of a job log entry, in bytes.
+const maxError = 1 << 20
 
 // A page of the log is what is read at once.
 const (
@@ -44,23 +40,6 @@ func entryRow(requestID string, epoch uint64, e *proto.JobLog) ([]any, error) {
 		e.State, e.Exit, e.TimedOut, database.CleanText(e.Error, maxError),
 		nullableBytes(stdout), nullableBytes(stderr), data,
 	}, nil
-}
-
-// checkEntry holds both databases to the same limits.
-func checkEntry(requestID string, e *proto.JobLog) error {
-	switch {
-	case e.RequestID != "" && e.RequestID != requestID:
-		return fmt.Errorf("entry %d is of another request, %s", e.Seq, e.RequestID)
-	case e.JobID == "" || len(e.JobID) > maxJobID || !isASCII(e.JobID):
-		return fmt.Errorf("entry %d: %q is not a job id of at most %d characters", e.Seq, e.JobID, maxJobID)
-	case len(e.Name) > maxJobName || len(e.Type) > maxJobName:
-		return fmt.Errorf("entry %d: the name or type of job %s is longer than %d bytes", e.Seq, e.JobID, maxJobName)
-	case len(e.TimedOut) > maxJobID || !isASCII(e.TimedOut):
-		return fmt.Errorf("entry %d: %q is not a sequence id of at most %d characters", e.Seq, e.TimedOut, maxJobID)
-	case !e.State.Final():
-		return fmt.Errorf("entry %d: a try cannot end in state %s", e.Seq, e.State)
-	}
-	return nil
 }
 
 func nullableBytes(b []byte) any {
@@ -182,7 +161,7 @@ func (s *Store) LastJobLog(ctx context.Context, id, jobID string) (proto.JobLog,
 // that is there already is left as it is.
 func (s *Store) AppendLog(ctx context.Context, epoch uint64, e proto.JobLog) error {
 	id := e.RequestID
-	if err := checkEntry(id, &e); err != nil {
+	if err := e.Check(id); err != nil {
 		return fmt.Errorf("append to the log of request %s: %w", id, err)
 	}
 	return s.db.InTx(ctx, "append to the log of request "+id, func(ctx context.Context, t *database.Tx) error {

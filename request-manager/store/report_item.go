@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/treadle-run/treadle/proto"
@@ -49,6 +50,8 @@ func (s *Store) prepareItem(it *proto.ReportItem) (*reportItem, error) {
 	switch {
 	case !plausibleID(it.RequestID):
 		return nil, errors.New("there is no such request")
+	case it.Epoch > math.MaxInt64:
+		return nil, fmt.Errorf("epoch %d is out of range", it.Epoch)
 	case it.Final != proto.StateUnknown && it.Suspended != nil:
 		return nil, errors.New("an item cannot end a chain and suspend it")
 	case it.Final != proto.StateUnknown && !it.Final.Final():
@@ -71,7 +74,7 @@ func (s *Store) prepareItem(it *proto.ReportItem) (*reportItem, error) {
 		if i > 0 && e.Seq <= it.Entries[i-1].Seq {
 			return nil, fmt.Errorf("entry %d stands after entry %d", e.Seq, it.Entries[i-1].Seq)
 		}
-		if err := checkEntry(it.RequestID, e); err != nil {
+		if err := e.Check(it.RequestID); err != nil {
 			return nil, err
 		}
 		row, err := entryRow(it.RequestID, it.Epoch, e)
