@@ -21,7 +21,7 @@ func (b *builder) lists(s *visit, n *spec.Node) (lists [][]any, count int, err e
 		}
 		list, ok := value.([]any)
 		if !ok {
-			return nil, 0, b.fail(s, n, nil, "each: arg %s must be a list, but is %s", e.List, b.show(value))
+			return nil, 0, b.fail(s, n, nil, "each: arg %s must be a list, not %s", e.List, b.describe(value))
 		}
 		if i > 0 && len(list) != len(lists[0]) {
 			return nil, 0, b.fail(s, n, nil, "each: the lists must have equal lengths, but %s has %d and %s has %d",

@@ -83,6 +83,21 @@ func (b *builder) maskPanic(p *job.PanicError) *job.PanicError {
 	}
 }
 
+// describe is show with the kind of the value.
+func (b *builder) describe(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "the text " + b.show(value)
+	case bool:
+		return b.masked(proto.Text(value))
+	case map[string]any:
+		return "the object " + b.show(value)
+	}
+	return "the number " + b.masked(proto.Text(value))
+}
+
 // quoted returns a list of texts for an error message.
 func quoted(texts []string) string {
 	var b strings.Builder

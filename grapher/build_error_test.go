@@ -55,13 +55,13 @@ func TestBuildSaysWhatIsWrongAndWhere(t *testing.T) {
 			name:      "each over an arg that is no list",
 			sequences: []*spec.Sequence{seq("main", jobNode("a", "noop", each("l:x")))},
 			args:      proto.Values{"l": "a,b"},
-			want:      `sequence main, node a (main.yaml:10): each: arg l must be a list, but is "a,b"`,
+			want:      `sequence main, node a (main.yaml:10): each: arg l must be a list, not the text "a,b"`,
 		},
 		{
 			name:      "each over null",
 			sequences: []*spec.Sequence{seq("main", jobNode("a", "noop", each("l:x")))},
 			args:      proto.Values{"l": nil},
-			want:      `sequence main, node a (main.yaml:10): each: arg l must be a list, but is null`,
+			want:      `sequence main, node a (main.yaml:10): each: arg l must be a list, not null`,
 		},
 		{
 			name:      "each over an arg that is not set",

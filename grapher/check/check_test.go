@@ -74,7 +74,7 @@ func runBadSpecs(t *testing.T, rows []badSpec) {
 func TestEveryCheckHasABadSpec(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{"warn-option": true, "unreadable": true} // TestWarn, TestLoadReportsWhatItCannotRead
-	for _, rows := range [][]badSpec{badFiles, badSequences, badArgs, badNodes, badFlows, badApps} {
+	for _, rows := range [][]badSpec{badFiles, badSequences, badArgs, badNodes, badFlows, badApps, badLiterals} {
 		for _, row := range rows {
 			seen[row.check] = true
 		}

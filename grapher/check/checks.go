@@ -69,6 +69,7 @@ var checks = []check{
 	{Check: Check{"duplicate-as", problem.Error, "A node sets the same arg twice."}, node: checkDuplicateAs},
 	{Check: Check{"each-form", problem.Error, "An entry of `each` is not `list:element`."}},
 	{Check: Check{"each-element", problem.Error, "An element of `each` is used twice, or is an `expected` too."}, node: checkEachElement},
+	{Check: Check{"each-list", problem.Error, "`each` expands an arg whose `type` is not `list`."}, node: checkEachList},
 	{Check: Check{"parallel", problem.Error, "`parallel` is not positive, or is used without `each`."}, node: checkParallel},
 	{Check: Check{"collect", problem.Error, "`collect` is used without `each`."}, node: checkCollect},
 	{Check: Check{"retry-wait", problem.Error, "`retryWait` is not a duration, or is used without `retry`."}, node: checkRetryWait},
@@ -102,6 +103,7 @@ var checks = []check{
 	{Check: Check{"app-policy", problem.Error, "`missed`, `missedCap`, `overlap`, `gap` or `fold` is unknown, or has no effect in this app."}},
 	{Check: Check{"app-host", problem.Error, "`host` is too long, or has spaces, slashes or control characters."}},
 
+	{Check: Check{"literal", problem.Warning, "A number or boolean is written in a form that YAML changes, such as `1.10`, `0644` or `1_000`."}},
 	{Check: Check{"renamed-twice", problem.Warning, "A node gives one arg under two names."}, node: checkRenamedTwice},
 	{Check: Check{"each-and-given", problem.Warning, "A node has the same list in `each` and in `given`."}, node: checkEachAndGiven},
 	{Check: Check{"extra-arg", problem.Warning, "An arg is given to a sequence that does not take it."}, node: checkExtraArg},

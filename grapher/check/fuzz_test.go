@@ -12,7 +12,7 @@ import (
 // FuzzParse: whatever a file has, Parse returns soon; with specs whose nodes have an
 // order or with an error, never both; and every problem is on a line of the file.
 func FuzzParse(f *testing.F) {
-	for _, rows := range [][]badSpec{badFiles, badSequences, badArgs, badNodes, badFlows, badApps} {
+	for _, rows := range [][]badSpec{badFiles, badSequences, badArgs, badNodes, badFlows, badApps, badLiterals} {
 		for _, row := range rows {
 			if len(row.spec) < 10_000 {
 				f.Add([]byte(row.spec))

@@ -138,6 +138,15 @@ func checkEachElement(p *pass, _ *spec.Sequence, n *spec.Node) {
 	}
 }
 
+// checkEachList holds the args of the sequence that `each` expands to being lists.
+func checkEachList(p *pass, s *spec.Sequence, n *spec.Node) {
+	for _, e := range n.Each {
+		if a, ok := s.Arg(e.List); ok && a.Type != "" && a.Type != "list" {
+			p.problem(e.Line, "`each` expands a list, and the type of arg %s is %s", problem.Quote(e.List), a.Type)
+		}
+	}
+}
+
 func checkParallel(p *pass, _ *spec.Sequence, n *spec.Node) {
 	if n.Fields.Has("parallel") && !n.Fields.Has("each") {
 		p.problem(n.Fields.Line("parallel", n.Line), "`parallel` limits the expansions of `each`, and the node has no `each`")

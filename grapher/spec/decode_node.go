@@ -2,6 +2,7 @@ package spec
 
 import (
 	"errors"
+	"math"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -64,6 +65,9 @@ func (d *decoder) retry(e entry) uint {
 	return uint(i)
 }
 
+// maxBackoff is the limit of `retryBackoff`.
+const maxBackoff = 1_000_000_000
+
 func (d *decoder) backoff(e entry) float64 {
 	n := deref(e.value)
 	x, err := scalarNumber(n)
@@ -71,8 +75,8 @@ func (d *decoder) backoff(e entry) float64 {
 		d.wrongType(e, "a number")
 		return 0
 	}
-	if x < 1 {
-		d.report("retry-backoff", e.line, "`retryBackoff` is %s: it must be at least 1", problem.Plain(n.Value))
+	if x < 1 || x > maxBackoff {
+		d.report("retry-backoff", e.line, "`retryBackoff` is %s: it must be from 1 to %d", problem.Plain(n.Value), maxBackoff)
 		return 0
 	}
 	return x
@@ -85,7 +89,7 @@ func scalarNumber(n *yaml.Node) (float64, error) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" && n.ShortTag() != "!!float" {
 		return 0, errNotNumber
 	}
-	if err := n.Decode(&x); err != nil || x != x || x > 1e9 {
+	if err := n.Decode(&x); err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0, errNotNumber
 	}
 	return x, nil
