@@ -77,7 +77,7 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 			want: []proto.Values{{"x": "a"}, {"x": "b"}},
 		},
 		{
-			name: "a job's args include what it set itself",
+			name: "a job is created with its args and what it set itself",
 			sequences: []*spec.Sequence{seq("main",
 				jobNode("last", "upper", given("text")))},
 			args: proto.Values{"text": "a"},
@@ -175,7 +175,7 @@ func TestArgsFlowThroughTheSpec(t *testing.T) {
 			jc := mustBuild(t, newSpecs(tt.sequences...), tt.args)
 			var got []proto.Values
 			for _, j := range jobsNamed(jc, "last") {
-				got = append(got, j.Args)
+				got = append(got, j.CreatedArgs())
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("args of node last differ (-want +got):\n%s", diff)
@@ -204,8 +204,35 @@ func TestJobsDoNotShareArgs(t *testing.T) {
 	if diff := cmp.Diff(proto.Values{"names": want}, jobsNamed(jc, "b")[0].Args); diff != "" {
 		t.Errorf("a job changed the args of another (-want +got):\n%s", diff)
 	}
-	if got := jobsNamed(jc, "a")[1].Args["names"]; !cmp.Equal(got, any([]any{map[string]any{"host": "h2"}, "h2"})) {
+	if got := jobsNamed(jc, "a")[1].Args["names"]; !cmp.Equal(got, any(want)) {
+		t.Errorf("the args of a job are not what the spec gave: %v", got)
+	}
+	if got := jobsNamed(jc, "a")[1].CreatedArgs()["names"]; !cmp.Equal(got, any([]any{map[string]any{"host": "h2"}, "h2"})) {
 		t.Errorf("an expansion lost what it changed in its own args: %v", got)
+	}
+}
+
+func TestArgsAndWhatCreateSetStandApart(t *testing.T) {
+	t.Parallel()
+	specs := newSpecs(seq("main", jobNode("a", "sets", given("same", "changed", "dropped"))))
+	specs.registry = buildRegistry(map[string]createFunc{
+		"sets": func(_ context.Context, args job.Values) error {
+			args["same"], args["changed"], args["added"] = []any{"s"}, int64(2), "new"
+			delete(args, "dropped")
+			return nil
+		},
+	})
+	given := proto.Values{"same": []any{"s"}, "changed": int64(1), "dropped": "d"}
+	j := jobsNamed(mustBuild(t, specs, given), "a")[0]
+	if diff := cmp.Diff(given, j.Args); diff != "" {
+		t.Errorf("args are not what the spec gave (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(proto.Values{"changed": int64(2), "added": "new"}, j.Sets); diff != "" {
+		t.Errorf("what Create set (-want +got):\n%s", diff)
+	}
+	all := proto.Values{"same": []any{"s"}, "changed": int64(2), "added": "new", "dropped": "d"}
+	if diff := cmp.Diff(all, j.CreatedArgs()); diff != "" {
+		t.Errorf("what the job runs with (-want +got):\n%s", diff)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/treadle-run/treadle/grapher/spec"
@@ -124,7 +125,7 @@ func (b *builder) job(ctx context.Context, s *visit, e *expansion) ([]int32, err
 		Name:          n.Name,
 		Type:          n.Type,
 		State:         proto.StatePending,
-		Args:          e.args,
+		Args:          e.args.Clone(), // Create may change the others
 		Retry:         n.Retry,
 		RetryWait:     n.RetryWait,
 		RetryBackoff:  n.RetryBackoff,
@@ -141,12 +142,28 @@ func (b *builder) job(ctx context.Context, s *visit, e *expansion) ([]int32, err
 	if err := e.args.Normalize(); err != nil {
 		return nil, b.fail(s, n, e.args, "job type %s set an arg that JSON cannot carry: %v", n.Type, err)
 	}
+	j.Sets = changed(j.Args, e.args)
 	b.jobs++
 	v := b.graph.add(j, s.index, e.in)
 	if seq := &b.sequences[s.index]; seq.first < 0 {
 		seq.first = v
 	}
 	return []int32{v}, nil
+}
+
+// changed returns the values of after that before has not, or has other ones of.
+func changed(before, after proto.Values) proto.Values {
+	var sets proto.Values
+	for name, value := range after {
+		if old, ok := before[name]; ok && reflect.DeepEqual(old, value) {
+			continue
+		}
+		if sets == nil {
+			sets = proto.Values{}
+		}
+		sets[name] = value
+	}
+	return sets
 }
 
 // createError says what the failed Create of a job type means for the user.

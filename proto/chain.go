@@ -1,5 +1,7 @@
 package proto
 
+import "maps"
+
 // JobChain is the directed acyclic graph of all jobs of one request. It is fixed
 // when the request is created. States, data and counts in it are those of a
 // moment; the job log is what they are computed from.
@@ -33,8 +35,10 @@ type Job struct {
 	// Bytes is what the job type needs to make the job anew on a runner.
 	Bytes []byte `json:"bytes,omitempty"`
 	State State  `json:"state"`
-	// Args is what the job was created with.
+	// Args is what the spec gave the job.
 	Args Values `json:"args"`
+	// Sets is what the job set when it was created: args that it added or changed.
+	Sets Values `json:"sets,omitempty"`
 	// Data is what the job set when it ran; descendants see it with what the jobs
 	// before it set.
 	Data      Values   `json:"data"`
@@ -59,6 +63,20 @@ type Job struct {
 	NotIdempotent bool `json:"notIdempotent,omitempty"`
 	// Group is the parallel group that the job is a member of, if any.
 	Group string `json:"group,omitempty"`
+}
+
+// CreatedArgs returns what the job was created with: its args and what it set over
+// them. They must not be changed.
+func (j *Job) CreatedArgs() Values {
+	if len(j.Sets) == 0 {
+		return j.Args
+	}
+	all := maps.Clone(j.Args)
+	if all == nil {
+		all = Values{}
+	}
+	maps.Copy(all, j.Sets)
+	return all
 }
 
 // Sequence is a sequence in a job chain.

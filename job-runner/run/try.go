@@ -63,7 +63,7 @@ func (c *chainRun) startTry(jobs context.Context, s chain.Start, now time.Time) 
 	}
 	go c.runTry(job.WithInfo(jobs, &job.Info{
 		RequestID: c.id, JobID: s.Job.ID, Name: s.Job.Name, Type: s.Job.Type,
-		Try: s.Try, Epoch: c.epoch, Args: s.Job.Args,
+		Try: s.Try, Epoch: c.epoch, Args: s.Job.CreatedArgs(),
 	}), t)
 }
 

@@ -96,7 +96,7 @@ func publicChain(jc *proto.JobChain, secrets []string) *proto.JobChain {
 	for id, j := range jc.Jobs {
 		p := *j
 		p.Bytes = nil // means nothing to anyone but the job type
-		p.Args, p.Data = hide.Values(j.Args), hide.Values(j.Data)
+		p.Args, p.Sets, p.Data = hide.Values(j.Args), hide.Values(j.Sets), hide.Values(j.Data)
 		public.Jobs[id] = &p
 	}
 	return &public
