@@ -15,6 +15,7 @@ import (
 	"github.com/treadle-run/treadle/internal/mask"
 	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/proto"
+	"github.com/treadle-run/treadle/request-manager/liveness"
 	"github.com/treadle-run/treadle/request-manager/store"
 )
 
@@ -51,7 +52,7 @@ type recoverer struct {
 }
 
 func (r *recoverer) run(ctx context.Context) {
-	known := newSightings()
+	known := liveness.NewSightings()
 	r.aside = map[string]time.Time{}
 	every(ctx, recoverEvery, r.wake, func(ctx context.Context) {
 		maps.DeleteFunc(r.aside, func(_ string, until time.Time) bool { return time.Now().After(until) })
@@ -61,15 +62,15 @@ func (r *recoverer) run(ctx context.Context) {
 		now := time.Now() // before the read: this process may be frozen at any moment
 		snapshot, err := r.look(ctx, known)
 		if err != nil {
-			known.interrupt()
+			known.Interrupt()
 			if ctx.Err() == nil {
 				r.log.Warn("cannot look for dead job runners", "error", err)
 			}
 			return
 		}
-		for id, d := range detect(snapshot, now, r.limit) {
-			if r.recoverRunner(ctx, id, d.why) && d.takeover != nil {
-				known.recordTakeover(id, *d.takeover)
+		for id, d := range liveness.Detect(snapshot, now, r.limit) {
+			if r.recoverRunner(ctx, id, d.Why) && d.Takeover != nil {
+				known.RecordTakeover(id, *d.Takeover)
 			}
 		}
 	})
@@ -77,34 +78,34 @@ func (r *recoverer) run(ctx context.Context) {
 
 // look reads the registry and which runners hold requests, adds that to what is known,
 // and returns the whole.
-func (r *recoverer) look(ctx context.Context, known *sightings) (snapshot, error) {
+func (r *recoverer) look(ctx context.Context, known *liveness.Sightings) (liveness.Snapshot, error) {
 	runners, err := r.store.Runners(ctx)
 	if err != nil {
-		return snapshot{}, err
+		return liveness.Snapshot{}, err
 	}
-	for _, x := range known.record(runners) {
+	for _, x := range known.Record(runners) {
 		r.log.Error("two job runners have the same URL: set server.url of each to an address of its own",
 			"url", x.URL, "runner", x.ID, "host", x.Host)
 	}
 	absent, err := r.store.RunnerLoads(ctx)
 	if err != nil {
-		return snapshot{}, err
+		return liveness.Snapshot{}, err
 	}
 	for _, x := range runners {
 		delete(absent, x.ID)
 	}
 	recorded, err := r.store.GoneRunners(ctx, slices.Collect(maps.Keys(absent)))
 	if err != nil {
-		return snapshot{}, err
+		return liveness.Snapshot{}, err
 	}
 	for _, id := range recorded {
 		delete(absent, id)
 	}
-	known.recordAbsent(absent)
-	if known.databaseSince.IsZero() {
-		known.databaseSince = time.Now()
+	known.RecordAbsent(absent)
+	if known.DatabaseSince.IsZero() {
+		known.DatabaseSince = time.Now()
 	}
-	return known.snapshot(runners, recorded), nil
+	return known.Snapshot(runners, recorded), nil
 }
 
 // recoverRunner recovers all that a dead runner held, and then takes it out of the
