@@ -22,7 +22,7 @@ type dialect struct {
 	now string
 	// useIndex and usePrimary stand after the table's name and name the index that
 	// the statement is written for, so that its plan does not depend on statistics.
-	UseIndex   func(index string) string
+	useIndex   func(index string) string
 	usePrimary string
 	// joinInOrder joins two tables, the left one read first.
 	joinInOrder string
@@ -55,7 +55,7 @@ var MySQLDialect = dialect{
 	migrations: migrations.MySQL,
 	// Sessions are in UTC, so that no local hour comes twice.
 	now:         "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)",
-	UseIndex:    func(index string) string { return " FORCE INDEX (" + index + ")" },
+	useIndex:    func(index string) string { return " FORCE INDEX (" + index + ")" },
 	usePrimary:  " FORCE INDEX (PRIMARY)",
 	joinInOrder: "STRAIGHT_JOIN",
 	forUpdate:   " FOR UPDATE",
@@ -67,7 +67,7 @@ var MySQLDialect = dialect{
 var SQLiteDialect = dialect{
 	name:       "sqlite",
 	migrations: migrations.SQLite,
-	UseIndex:   func(index string) string { return " INDEXED BY " + index },
+	useIndex:   func(index string) string { return " INDEXED BY " + index },
 	// SQLite cannot name the index of a primary key.
 	usePrimary:  "",
 	joinInOrder: "CROSS JOIN",

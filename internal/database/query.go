@@ -78,7 +78,7 @@ func (q *Query) mark(marker string) {
 	case "now":
 		q.now()
 	case "index":
-		q.SQL.WriteString(d.UseIndex(arg))
+		q.SQL.WriteString(d.useIndex(arg))
 	case "primary":
 		q.SQL.WriteString(d.usePrimary)
 	case "join":

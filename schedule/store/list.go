@@ -64,24 +64,24 @@ func (s *Store) liveInstances(ctx context.Context, f InstanceFilter) ([]proto.In
 }
 
 func (s *Store) liveQuery(f InstanceFilter, state proto.InstanceState) *database.Query {
-	index := s.db.Dialect.UseIndex("schedule_instances_state")
+	index := "{index schedule_instances_state}"
 	switch {
 	case f.App != "":
-		index = s.db.Dialect.UseIndex("schedule_instances_period")
+		index = "{index schedule_instances_period}"
 	case f.Host != "":
-		index = s.db.Dialect.UseIndex("schedule_instances_host")
+		index = "{index schedule_instances_host}"
 	}
 	q := addFilter(s.db.Query("SELECT "+liveFull+" FROM schedule_instances"+index+" WHERE state = ?", state), f)
 	return q.Add(" ORDER BY due_at DESC LIMIT ?", f.Offset+f.Limit)
 }
 
 func (s *Store) archiveQuery(f InstanceFilter, states []proto.InstanceState, limit, offset uint) *database.Query {
-	index := s.db.Dialect.UseIndex("schedule_archive_finished")
+	index := "{index schedule_archive_finished}"
 	switch {
 	case f.App != "":
-		index = s.db.Dialect.UseIndex("schedule_archive_app")
+		index = "{index schedule_archive_app}"
 	case f.Host != "":
-		index = s.db.Dialect.UseIndex("schedule_archive_host")
+		index = "{index schedule_archive_host}"
 	}
 	q := addFilter(s.db.Query("SELECT "+archiveFull+" FROM schedule_archive"+index+" WHERE 1 = 1"), f)
 	if len(states) < len(archiveStates) {

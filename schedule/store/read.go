@@ -120,9 +120,10 @@ func (s *Store) SucceededInstances(ctx context.Context, app string, from, to tim
 }
 
 func (s *Store) succeededQuery(app string, from, to time.Time, limit int) *database.Query {
-	index := s.db.Dialect.UseIndex("schedule_archive_period")
-	return s.db.Query("SELECT "+archiveFull+" FROM schedule_archive a"+index+" WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ? AND NOT EXISTS (SELECT 1 FROM schedule_archive x"+index+`
-		WHERE x.app = a.app AND x.period_start = a.period_start AND x.number > a.number AND x.state = a.state)
+	return s.db.Query("SELECT "+archiveFull+` FROM schedule_archive a{index schedule_archive_period}
+		WHERE app = ? AND period_start >= ? AND period_start < ? AND state = ?
+		AND NOT EXISTS (SELECT 1 FROM schedule_archive x{index schedule_archive_period}
+			WHERE x.app = a.app AND x.period_start = a.period_start AND x.number > a.number AND x.state = a.state)
 		ORDER BY period_start, number LIMIT ?`,
 		app, from.UnixMicro(), to.UnixMicro(), proto.InstanceSucceeded, limit)
 }
