@@ -249,6 +249,9 @@ func TestAHigherEpochReplacesTheChain(t *testing.T) {
 		after(2 * time.Second)
 		// What was refused once is refused for good: its manager has gone on.
 		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 2}, chainOf(someID, "a")), proto.CodeUnavailable)
+		// A delivery that comes late, of an earlier epoch, does not make it forget that.
+		_ = h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf(someID, "a"))
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 2}, chainOf(someID, "a")), proto.CodeUnavailable)
 		h.start(chainOf(someID, "a"), 3)
 		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf("x", "a>b b>a")), proto.CodeInvalid)
 		after(2 * time.Minute)

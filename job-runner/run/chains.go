@@ -21,6 +21,7 @@ const (
 // methods are safe for concurrent use.
 type chains struct {
 	lease    *lease
+	old      *abandoned
 	capacity uint // 0 is no limit
 	log      *slog.Logger
 
@@ -33,9 +34,9 @@ type chains struct {
 	refused  *history // chains that must not be accepted any more, however late they come
 }
 
-func newChains(l *lease, capacity uint, log *slog.Logger) *chains {
+func newChains(l *lease, old *abandoned, capacity uint, log *slog.Logger) *chains {
 	return &chains{
-		lease: l, capacity: capacity, log: log,
+		lease: l, old: old, capacity: capacity, log: log,
 		byID:  map[string]*chainRun{},
 		ended: newHistory(rememberEnded), stops: newHistory(rememberStops), refused: newHistory(rememberRefused),
 	}
@@ -52,7 +53,7 @@ func (s *chains) setOpen(open bool) {
 func (s *chains) accepting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open && !s.draining
+	return s.open && !s.draining && s.old.count() == 0
 }
 
 // mayAccept reports whether the chain was accepted before under the same epoch; an
@@ -83,12 +84,18 @@ func (s *chains) mayAcceptLocked(id string, h proto.HandOver) (known bool, err e
 		return false, notAccepting(id)
 	case !s.open || s.draining || !s.lease.valid():
 		return false, notAccepting(id)
+	case s.old.count() > 0:
+		return false, proto.Errorf(proto.CodeUnavailable, "this runner %s", ignoredStop(s.old.count())).ForRequest(id)
 	case h.RunnerID != "" && h.RunnerID != current:
 		return false, proto.Errorf(proto.CodeNotFound, "the request is for runner %s, and this is %s", h.RunnerID, current).ForRequest(id)
 	case s.capacity > 0 && uint(len(s.byID)) >= s.capacity:
 		return false, proto.Errorf(proto.CodeUnavailable, "this runner is full: it has %d job chains", len(s.byID)).ForRequest(id)
 	}
 	return false, nil
+}
+
+func ignoredStop(jobs int) string {
+	return fmt.Sprintf("waits for %d jobs that ignored that they were told to stop", jobs)
 }
 
 func notAccepting(id string) error {
@@ -202,6 +209,8 @@ func (s *chains) ready() error {
 		return proto.Errorf(proto.CodeUnavailable, "draining")
 	case !s.lease.valid():
 		return proto.Errorf(proto.CodeUnavailable, "no request manager answers")
+	case s.old.count() > 0:
+		return proto.Errorf(proto.CodeUnavailable, "%s", ignoredStop(s.old.count()))
 	}
 	return nil
 }
@@ -218,10 +227,11 @@ func (s *chains) held() []proto.RunningChain {
 	return all
 }
 
-// load returns how many chains the runner has, and how many jobs run.
+// load returns how many chains the runner has, and how many jobs run, also those that were abandoned.
 func (s *chains) load() (chains, jobs int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	jobs = s.old.count()
 	for _, c := range s.byID {
 		jobs += c.running()
 	}
@@ -236,7 +246,7 @@ func (s *chains) runningJobs() []proto.JobStatus {
 		runs = append(runs, c)
 	}
 	s.mu.Unlock()
-	all := []proto.JobStatus{}
+	all := s.old.appendStatus([]proto.JobStatus{})
 	for _, c := range runs {
 		all = c.appendStatus(all)
 	}

@@ -113,7 +113,8 @@ func (c *chainRun) abandonJobs() {
 		if t == nil {
 			return
 		}
-		c.log.Warn("job abandoned: it did not stop in time", "job", t.start.Job.ID, "try", t.start.Try)
+		c.env.abandoned.add(c, t)
+		c.log.Error("job abandoned: it did not stop in time and still runs; this runner accepts no job chains until it ends", "job", t.start.Job.ID, "try", t.start.Try)
 		e := t.entry(c)
 		e.State, e.Error = proto.StateStopped, "did not stop within "+c.env.stopTimeout.String()+"; abandoned"
 		c.report(e)

@@ -17,6 +17,7 @@ type env struct {
 	registry    *job.Registry
 	reporter    *reporter
 	lease       *lease
+	abandoned   *abandoned
 	stopTimeout time.Duration // see Config.StopTimeout
 	maxDataSize int           // see Config.MaxDataSize
 	log         *slog.Logger
@@ -148,8 +149,7 @@ func (c *chainRun) tryEnded(res *tryResult) {
 	}
 	c.mu.Unlock()
 	if !current {
-		c.log.Info("a job that had been abandoned ended", "job", res.entry.JobID, "try", res.entry.Try)
-		return
+		return // it had been abandoned
 	}
 	if res.entry.State == proto.StateStopped && res.try.start.Job.NotIdempotent && c.mode == modeRunning {
 		// Nobody asked for it, and the rules would run it again at once. The RM ends a

@@ -2,12 +2,15 @@ package run
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
@@ -186,10 +189,10 @@ func TestEndedChainsAreRemembered(t *testing.T) {
 		epoch uint64
 		want  bool
 	}{
-		{"r1", 3, false}, // forgotten: r4 took its place
-		{"r2", 2, true},
-		{"r2", 1, true},
-		{"r2", 3, false},
+		{"r2", 2, false}, // forgotten: r4 took its place
+		{"r1", 3, true},
+		{"r1", 1, true},
+		{"r1", 4, false},
 		{"r4", 5, true},
 		{"r5", 0, false},
 	} {
@@ -197,7 +200,37 @@ func TestEndedChainsAreRemembered(t *testing.T) {
 			t.Errorf("has(%s, %d) = %v", c.id, c.epoch, got)
 		}
 	}
-	if len(ring.epochs) != 3 {
-		t.Errorf("%d remembered", len(ring.epochs))
+	if len(ring.byID) != 3 || ring.order.Len() != 3 {
+		t.Errorf("%d remembered, %d in order", len(ring.byID), ring.order.Len())
 	}
+}
+
+// Whatever comes late and in whatever order: of the last requests the latest epoch is
+// known.
+func TestEpochsThatAreRememberedOnlyGrow(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 4).Draw(t, "size")
+		h := newHistory(size)
+		latest := map[string]uint64{}
+		var order []string // the last one at the end
+		for range rapid.IntRange(1, 40).Draw(t, "n") {
+			id, epoch := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(t, "id"), rapid.Uint64Range(0, 9).Draw(t, "epoch")
+			h.add(id, epoch)
+			order = append(slices.DeleteFunc(order, func(other string) bool { return other == id }), id)
+			latest[id] = max(latest[id], epoch)
+			if len(order) > size {
+				delete(latest, order[0])
+				order = order[1:]
+			}
+			for _, id := range order {
+				if !h.has(id, latest[id]) || h.has(id, latest[id]+1) {
+					t.Fatalf("the epoch of %s is not %d", id, latest[id])
+				}
+			}
+			if len(h.byID) != len(order) || h.order.Len() != len(order) {
+				t.Fatalf("%d remembered, want %d", len(h.byID), len(order))
+			}
+		}
+	})
 }

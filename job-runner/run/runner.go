@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -41,7 +42,10 @@ type Config struct {
 	ShutdownTimeout time.Duration // to hand everything back; default 30 s
 	// StopTimeout is for a job to end after it was told to, because its request is
 	// stopped or the runner ends; default 15 s.
-	StopTimeout   time.Duration
+	StopTimeout time.Duration
+	// AbandonLimit is for how long a job may go on after that before the runner ends
+	// itself; default 10 min.
+	AbandonLimit  time.Duration
 	MaxDataSize   int   // bytes of the job data that one job sets; default 1 MiB
 	MaxUnreported int64 // bytes of entries that wait before jobs wait; default 256 MiB
 }
@@ -50,6 +54,7 @@ func (c Config) withDefaults() Config {
 	c.HeartbeatEvery = cmp.Or(c.HeartbeatEvery, 2*time.Second)
 	c.ShutdownTimeout = cmp.Or(c.ShutdownTimeout, 30*time.Second)
 	c.StopTimeout = cmp.Or(c.StopTimeout, 15*time.Second)
+	c.AbandonLimit = cmp.Or(c.AbandonLimit, 10*time.Minute)
 	c.MaxDataSize = cmp.Or(c.MaxDataSize, proto.DefaultDataSize)
 	c.MaxUnreported = cmp.Or(c.MaxUnreported, 256<<20)
 	return c
@@ -78,11 +83,12 @@ func New(cfg Config) *Runner {
 	}
 	log := cfg.Logger.With("runner", cfg.Self.ID)
 	lease := newLease(cfg.Self.ID, log)
-	chains := newChains(lease, cfg.Self.Capacity, log)
+	old := newAbandoned(cfg.AbandonLimit, log)
+	chains := newChains(lease, old, cfg.Self.Capacity, log)
 	r := &Runner{
 		log: log,
 		env: &env{
-			registry: cfg.Registry, lease: lease, stopTimeout: cfg.StopTimeout, maxDataSize: cfg.MaxDataSize, log: log,
+			registry: cfg.Registry, lease: lease, abandoned: old, stopTimeout: cfg.StopTimeout, maxDataSize: cfg.MaxDataSize, log: log,
 			reporter: newReporter(cfg.RM, lease.current, chains.wakeAll, cfg.MaxUnreported, log),
 		},
 		chains:          chains,
@@ -102,8 +108,15 @@ func (r *Runner) Run(ctx context.Context) error {
 	roles.Go(func() { r.heartbeat.run(r.ctx) })
 	r.chains.setOpen(true)
 
-	<-ctx.Done()
-	err := r.shutDown()
+	var ignored error
+	select {
+	case <-ctx.Done():
+	case ignored = <-r.env.abandoned.over:
+		// Nothing but the end of the process ends such a job.
+		ignored = fmt.Errorf("the job runner ends itself: %w", ignored)
+		r.log.Error("ending the job runner, for nothing else ends a job that ignores its stop", "error", ignored)
+	}
+	err := errors.Join(ignored, r.shutDown())
 	// The order: loops are gone, so that the reporter has nothing left to send, and
 	// the heartbeat kept the lease until then.
 	r.cancel()

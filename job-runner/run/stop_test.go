@@ -199,6 +199,67 @@ func TestAJobThatIgnoresAStopIsGivenUpExactlyAfterTheStopTimeout(t *testing.T) {
 	})
 }
 
+// While a job that ignores its stop runs, its next try must not come here and run beside
+// it, in whichever request and under whichever epoch that is.
+func TestAJobThatIgnoresItsStopKeepsTheRunnerFromAcceptingChains(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rm := newFakeRM()
+		h := start(t, rm, map[string]runFunc{"a": deaf(5 * time.Minute)})
+		h.start(chainOf(someID, "a"), 1)
+		h.start(chainOf("other", "x>y", func(jc *proto.JobChain) {
+			jc.Jobs["y"].Retry = 1
+		}), 1)
+		// The request was handed over again: what is here is dropped.
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 2}, chainOf(someID, "a")), proto.CodeUnavailable)
+		after(time.Minute)
+		h.wantEnd("other", proto.StateComplete)
+		h.wantHeld()
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 3}, chainOf(someID, "a")), proto.CodeUnavailable)
+		errorCode(t, h.Start(t.Context(), proto.HandOver{Epoch: 1}, chainOf("new", "b")), proto.CodeUnavailable)
+		errorCode(t, h.Ready(t.Context()), proto.CodeUnavailable)
+		if beats := rm.beats(); !beats[len(beats)-1].Draining {
+			t.Error("the request managers are not told")
+		}
+		if _, jobs := h.chains.load(); jobs != 1 {
+			t.Errorf("%d jobs run, want 1", jobs)
+		}
+		if running := h.Running(); len(running) != 1 || running[0].RequestID != someID || !strings.HasPrefix(running[0].Status, "was told to stop and still runs; busy") {
+			t.Errorf("running: %+v", running)
+		}
+		after(4 * time.Minute)
+		if err := h.Ready(t.Context()); err != nil || len(h.Running()) != 0 {
+			t.Errorf("after its end: %v, %+v", err, h.Running())
+		}
+		h.start(chainOf(someID, "b"), 4)
+		h.wantEnd(someID, proto.StateComplete)
+	})
+}
+
+// A job that never ends is ended with the runner, which hands back what else it has.
+func TestTheRunnerEndsItselfIfAJobIgnoresItsStopForTooLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, newFakeRM(), map[string]runFunc{"a": deaf(2 * time.Hour), "b": takes(time.Hour)},
+			func(c *Config) { c.AbandonLimit = 5 * time.Minute })
+		h.start(chainOf(someID, "a"), 1)
+		h.start(chainOf("other", "b"), 1)
+		if err := h.Stop(t.Context(), someID); err != nil {
+			t.Fatal(err)
+		}
+		before := time.Now()
+		err := <-h.over
+		h.over <- nil
+		if d := time.Since(before); d != 5*time.Minute+15*time.Second {
+			t.Errorf("it ended after %s", d)
+		}
+		if err == nil || !strings.Contains(err.Error(), "job a (a, type scripted) of request "+someID+" has ignored for 5m0s that it was told to stop") {
+			t.Errorf("the error does not say why: %v", err)
+		}
+		h.wantEnd("other", proto.StateSuspended)
+	})
+}
+
 func TestShutdownEndsByItsDeadlineIfNothingCanBeHandedIn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/treadle-run/treadle/chain"
@@ -25,6 +26,7 @@ type try struct {
 	// wakeAt is when a try that only waits ends, by its deadline if it expires.
 	wakeAt  time.Time
 	expires bool
+	life    atomic.Int32 // see abandoned
 }
 
 // tryResult is what a try ended with.
@@ -79,7 +81,9 @@ func (c *chainRun) runTry(ctx context.Context, t *try) {
 	res, err := job.Result{}, errGoexit
 	defer func() {
 		timedOut := errors.Is(context.Cause(tryCtx), errJobTimeout)
-		c.results <- c.result(t, res, err, timedOut, ctx.Err() != nil)
+		result := c.result(t, res, err, timedOut, ctx.Err() != nil)
+		c.env.abandoned.ended(t)
+		c.results <- result
 	}()
 	res, err = job.Run(tryCtx, t.job, t.start.Data)
 }
@@ -201,15 +205,20 @@ func (c *chainRun) appendStatus(to []proto.JobStatus) []proto.JobStatus {
 	}
 	c.mu.Unlock()
 	for _, t := range tries {
-		j := t.start.Job
-		s := proto.JobStatus{
-			RequestID: c.id, JobID: j.ID, Type: j.Type, Name: j.Name,
-			StartedAt: t.startedAt.UnixNano(), State: proto.StateRunning, Try: t.start.Try,
-		}
-		if t.job != nil {
-			s.Status = c.secrets.Text(job.Status(t.job))
-		}
-		to = append(to, s)
+		to = append(to, c.status(t))
 	}
 	return to
+}
+
+// status says what a try does.
+func (c *chainRun) status(t *try) proto.JobStatus {
+	j := t.start.Job
+	s := proto.JobStatus{
+		RequestID: c.id, JobID: j.ID, Type: j.Type, Name: j.Name,
+		StartedAt: t.startedAt.UnixNano(), State: proto.StateRunning, Try: t.start.Try,
+	}
+	if t.job != nil {
+		s.Status = c.secrets.Text(job.Status(t.job))
+	}
+	return s
 }
