@@ -111,26 +111,34 @@ func cronEvery(app proto.App, length string) (rule, error) {
 // the week either fits if both are given, as cron always had it: a field that begins
 // with * or ? is not given.
 func parseCron(expr string) (*cron.SpecSchedule, error) {
-	options := cronFields
-	if f := strings.Fields(expr); len(f) == 5 && given(f[2]) && given(f[4]) {
-		options |= cron.DowOrDom
-	}
 	bad := func(message string) error {
 		return &FieldError{Field: "cron", Message: "is " + quote(expr) + ": " + message}
 	}
 	if strings.HasPrefix(expr, "TZ=") || strings.HasPrefix(expr, "CRON_TZ=") {
 		return nil, bad("give the time zone in `timezone`")
 	}
-	if n := len(strings.Fields(expr)); n != 5 && !strings.HasPrefix(expr, "@") {
-		return nil, bad("cron has five fields: minute, hour, day of month, month, day of week")
+	plain, options := strings.ToLower(expr), cronFields
+	if !strings.HasPrefix(expr, "@") {
+		f := strings.Fields(expr)
+		if len(f) != len(fields) {
+			return nil, bad("cron has five fields: minute, hour, day of month, month, day of week")
+		}
+		if given(f[dayOfMonth]) && given(f[dayOfWeek]) {
+			options |= cron.DowOrDom
+		}
+		for i := range fields {
+			text, err := fields[i].expand(f[i])
+			if err != nil {
+				return nil, bad(err.Error())
+			}
+			f[i] = text
+		}
+		plain = strings.Join(f, " ")
 	}
-	parsed, err := cron.MustNewParser(options).WithMaxSearchYears(searchYears).Parse(expr)
-	if err != nil {
-		return nil, bad(err.Error())
-	}
+	parsed, err := cron.MustNewParser(options).WithMaxSearchYears(searchYears).Parse(plain)
 	s, ok := parsed.(*cron.SpecSchedule)
-	if !ok {
-		return nil, bad("cron has five fields, or is a word such as @daily")
+	if err != nil || !ok {
+		return nil, bad("cron has five fields, or is one of @yearly, @monthly, @weekly, @daily, @hourly and @every with a duration")
 	}
 	return s, nil
 }

@@ -30,14 +30,14 @@ var AutoArgs = []string{"conf", "instance", "periodStart", "periodEnd"}
 // autoTypes are the types of the AutoArgs.
 var autoTypes = map[string]string{"conf": "object", "instance": "string", "periodStart": "string", "periodEnd": "string"}
 
-// App returns what is wrong with an app; others has all other apps by name. It is the
+// App returns the errors of an app, without warnings; others has all other apps by name. It is the
 // same check for apps in spec files and for those that come over the API.
 func App(sequences spec.Sequences, a proto.App, others map[string]proto.App) []AppProblem {
 	c := appCheck{sequences: sequences, app: a, others: others, suggest: problem.NewSuggester()}
 	c.run()
 	c.cycle()
 	c.dependents()
-	return c.problems
+	return slices.DeleteFunc(c.problems, func(p AppProblem) bool { return Severity(p.Check, nil) == problem.Warning })
 }
 
 // appCheck is the check of one app.
@@ -277,6 +277,10 @@ func (c *appCheck) calendar() {
 	if err != nil {
 		c.fieldError(err)
 		return
+	}
+	if calendar.BothDays(c.app.Cron) {
+		c.problem("cron", "app-days", "`cron` is %s: the day of month and the day of week must both match, because one of them starts with `*`; with a range such as 1-31/2 instead, either would do",
+			problem.Quote(c.app.Cron))
 	}
 	if jitter := time.Duration(c.app.Jitter); jitter > 0 && jitter >= cal.Shortest() {
 		c.problem("jitter", "app-duration", "`jitter` is %s, and must be less than the time between two starts, %s", jitter, cal.Shortest())

@@ -150,6 +150,7 @@ var badApps = []badSpec{
 	{check: "app-policy", app: "x", message: "`fold` has no effect with @every, which knows no zone", spec: app("  cron: '@every 1m'", "  fold: both #!")},
 	{check: "app-policy", app: "x", message: "`fold` cannot be `boht`, did you mean `both`?", spec: app("  starts: daily", "  fold: boht #!")},
 
+	{check: "app-days", app: "x", message: "`cron` is `0 0 */2 * 1`: the day of month and the day of week must both match, because one of them starts with `*`; with a range such as 1-31/2 instead, either would do", spec: app("  cron: 0 0 */2 * 1 #!")},
 	{check: "app-host", app: "x", message: "`host` must not have spaces, slashes or control characters: `a b`", spec: app("  every: 1m", "  host: a b #!")},
 	{check: "app-host", app: "x", message: "`host` has 256 bytes, and the limit is 255: `" + strings.Repeat("h", 100) + "...`", spec: app("  every: 1m", "  host: "+strings.Repeat("h", 256)+" #!")},
 }
@@ -228,6 +229,7 @@ func TestCheckApp(t *testing.T) {
 		{proto.App{Name: "up", Request: "bare", Every: proto.Duration(5 * time.Minute)}, nil}, // b asks for its hours
 		{proto.App{Name: "up", Request: "bare", Starts: "daily"}, []string{"starts/ app-period"}},
 		{proto.App{Name: "up", Request: "bare", Every: proto.Duration(7 * time.Minute)}, []string{"every/ app-period"}},
+		{proto.App{Name: "x", Request: "bare", Cron: "0 0 */2 * 1"}, nil}, // a warning is for lint
 		{proto.App{Name: "x", Request: "bare", Depends: map[string]string{"x": "hourly"}}, []string{"depends/x app-cycle"}},
 	}
 	for _, tt := range tests {

@@ -94,6 +94,7 @@ var checks = []check{
 	{Check: Check{"app-args", problem.Error, "The `args` of an app do not fit its request or its `undo`, or one of them is secret."}},
 	{Check: Check{"app-when", problem.Error, "An app does not have exactly one of `every`, `cron`, `starts`, `depends`."}},
 	{Check: Check{"app-cron", problem.Error, "`cron` is malformed."}},
+	{Check: Check{"app-days", problem.Warning, "A `cron` starts only on days that match both its day of month and its day of week, because one of them starts with `*`."}},
 	{Check: Check{"app-never", problem.Error, "`cron` names a time that never comes, such as February 31."}},
 	{Check: Check{"app-zone", problem.Error, "`timezone` is not a time zone."}},
 	{Check: Check{"app-period", problem.Error, "A period does not exist, is not the same for all upstream apps, is finer than what it is made up of, or cannot be made up of it."}},
