@@ -74,6 +74,19 @@ func TestMigrate(t *testing.T) {
 			t.Errorf("migrate %s: exit code %d: %s%s", step, r.code, r.stdout, r.stderr)
 		}
 	}
+	db, err := sql.Open("sqlite", env["TREADLE_SQLITE_PATH"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "UPDATE schema_migrations SET version = 9000"); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{"up", "status"} {
+		if r := migrate(step); r.code != 0 || !strings.Contains(r.stdout, "warning: a newer treadle migrated the database") {
+			t.Errorf("migrate %s of a newer schema: exit code %d: %s%s", step, r.code, r.stdout, r.stderr)
+		}
+	}
 }
 
 // lines is a writer that tells when it was given a text.

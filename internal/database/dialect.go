@@ -45,6 +45,8 @@ const (
 	ClassAgain                       // rolled back for the sake of another transaction: again at once
 	ClassAway                        // the database is not there, or not for writing: again later
 	ClassFull                        // the disk is full: again later
+	ClassReadOnly                    // the database can only be read: again later
+	ClassDenied                      // its user may not do this: give up
 	ClassDuplicate                   // a row with that key is there
 	ClassData                        // the database cannot hold this data
 )
@@ -93,14 +95,22 @@ var mysqlClasses = map[uint16]ErrorClass{
 	1158: ClassAway, 1159: ClassAway, 1160: ClassAway, 1161: ClassAway, // network
 	1184: ClassAway, // aborted connection
 	1317: ClassAway, // query execution was interrupted: the server shuts down, or a kill
-	1290: ClassAway, // read only, after a failover
-	1792: ClassAway, // read-only transaction
-	1836: ClassAway, // read-only mode
 	1927: ClassAway, // connection was killed
 	2006: ClassAway, // server has gone away
 	2013: ClassAway, // lost connection
 	3169: ClassAway, // session was killed
 	4031: ClassAway, // disconnected for inactivity
+
+	1290: ClassReadOnly, // read only, after a failover
+	1792: ClassReadOnly, // read-only transaction
+	1836: ClassReadOnly, // read-only mode
+
+	1044: ClassDenied, // no right to the database
+	1045: ClassDenied, // no such user, or another password
+	1142: ClassDenied, // no right to do this with the table
+	1143: ClassDenied, // or with a column of it
+	1227: ClassDenied, // no right to the operation
+	1698: ClassDenied, // no right to log in like this
 
 	1021: ClassFull, // disk full
 	1114: ClassFull, // the table is full: InnoDB found no room on the disk
@@ -147,8 +157,12 @@ func classifySQLite(err error) ErrorClass {
 		return ClassAgain
 	case sqlite3.SQLITE_FULL:
 		return ClassFull
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
 		return ClassAway
+	case sqlite3.SQLITE_READONLY:
+		return ClassReadOnly
+	case sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return ClassDenied
 	case sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT:
 		return ClassData
 	}

@@ -53,8 +53,15 @@ func (d *DB) Migrate(ctx context.Context) error {
 		}
 		d.Config.Logger.DebugContext(ctx, "migration: trying again", "error", err)
 	}
-	if err != nil && d.Dialect.Classify(err) == ClassAway {
-		return fmt.Errorf("migrate: %w: %w", ErrUnavailable, err)
+	if err != nil {
+		switch d.Dialect.Classify(migrationCause(err)) {
+		case ClassAway:
+			return fmt.Errorf("migrate: %w: %w", ErrUnavailable, err)
+		case ClassReadOnly:
+			return fmt.Errorf("migrate: %w: %w", ErrReadOnly, err)
+		case ClassDenied:
+			return fmt.Errorf("migrate: %w: %w", ErrDenied, err)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
@@ -79,7 +86,7 @@ func (d *DB) migrateAgain(err error) bool {
 		}
 	}
 	switch d.Dialect.Classify(cause) {
-	case ClassAgain, ClassAway, ClassDuplicate:
+	case ClassAgain, ClassAway, ClassReadOnly, ClassDuplicate:
 		return true
 	}
 	return false
@@ -103,6 +110,10 @@ func (d *DB) migrateOnce(ctx context.Context) error {
 		return err
 	}
 	current, dirty, err := d.schemaVersion(ctx)
+	if err == nil && !dirty && current > newest {
+		d.Config.Logger.WarnContext(ctx, "the schema of the database is newer than this program: upgrade the program",
+			"schema", current, "known", newest)
+	}
 	if err == nil && !dirty && current >= newest {
 		return nil // the usual start: nothing to do, nothing to lock
 	}

@@ -1,9 +1,11 @@
 package database_test
 
 import (
+	"bytes"
 	"database/sql"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -176,6 +178,28 @@ func TestTheSecondStepCanRunAgain(t *testing.T) {
 		testkit.Must(t, err)
 		if current != newest || dirty {
 			t.Errorf("at step %d of %d, dirty %v", current, newest, dirty)
+		}
+	})
+}
+
+// A schema that a newer program made is left alone, and the log says so.
+func TestMigrateFromANewerSchema(t *testing.T) {
+	databasetest.EachConfig(t, func(t *testing.T, cfg database.Config) {
+		databasetest.Open(t, cfg)
+		var log bytes.Buffer
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		s, err := database.Open(t.Context(), cfg)
+		testkit.Must(t, err)
+		defer s.Close()
+		testkit.Must(t, s.Migrate(t.Context()))
+		_, err = s.Writer.ExecContext(t.Context(), "UPDATE schema_migrations SET version = 9000")
+		testkit.Must(t, err)
+		if log.Len() > 0 {
+			t.Errorf("of its own schema the log says %s", &log)
+		}
+		testkit.Must(t, s.Migrate(t.Context()))
+		if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "newer than this program") || !strings.Contains(log.String(), "schema=9000") {
+			t.Errorf("the log says %q", &log)
 		}
 	})
 }

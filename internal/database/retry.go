@@ -46,7 +46,9 @@ func (d *DB) Do(ctx context.Context, op string, fn func(ctx context.Context) err
 			}
 			pause = min(againWait<<min(again, 16), againMax)
 			pause = time.Duration(rand.Int64N(int64(pause)))
-		case ClassAway, ClassFull:
+		case ClassDenied:
+			return fmt.Errorf("%s: %w: %w", op, ErrDenied, err)
+		case ClassAway, ClassFull, ClassReadOnly:
 			if away++; away >= d.Config.Tries {
 				return fmt.Errorf("%s: %w: %w", op, unavailable(class), err)
 			}
@@ -62,10 +64,21 @@ func (d *DB) Do(ctx context.Context, op string, fn func(ctx context.Context) err
 }
 
 func unavailable(class ErrorClass) error {
-	if class == ClassFull {
+	switch class {
+	case ClassFull:
 		return ErrDiskFull
+	case ClassReadOnly:
+		return ErrReadOnly
 	}
 	return ErrUnavailable
+}
+
+// Once returns the database for transactions that are not tried again while it is
+// unavailable: whoever asks waits for the answer.
+func (d *DB) Once() *DB {
+	once := *d
+	once.Config.Tries = 1
+	return &once
 }
 
 // Tx is a transaction that runs.

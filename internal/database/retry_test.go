@@ -27,9 +27,11 @@ func TestErrorClasses(t *testing.T) {
 		{"deadlock", my(1213), ClassAgain},
 		{"lock wait", my(1205), ClassAgain},
 		{"galera not ready", my(1047), ClassAway},
-		{"read only", my(1290), ClassAway},
-		{"read-only transaction", my(1792), ClassAway},
-		{"read-only mode", my(1836), ClassAway},
+		{"read only", my(1290), ClassReadOnly},
+		{"read-only transaction", my(1792), ClassReadOnly},
+		{"read-only mode", my(1836), ClassReadOnly},
+		{"user may not write", my(1142), ClassDenied},
+		{"user may not log in", my(1045), ClassDenied},
 		{"disk full", my(1021), ClassFull},
 		{"table full", my(1114), ClassFull},
 		{"duplicate", my(1062), ClassDuplicate},
@@ -40,7 +42,6 @@ func TestErrorClasses(t *testing.T) {
 		{"cut in the middle", io.ErrUnexpectedEOF, ClassAway},
 		{"refused", &net.OpError{Op: "dial", Err: errors.New("connection refused")}, ClassAway},
 		{"no such table", my(1146), ClassOther},
-		{"access denied", my(1045), ClassOther},
 		{"not updated", ErrNotUpdated, ClassOther},
 	} {
 		if got := classifyMySQL(tt.err); got != tt.want {

@@ -1,10 +1,8 @@
 package request
 
 import (
-	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/treadle-run/treadle/proto"
 	"github.com/treadle-run/treadle/request-manager/store"
@@ -18,6 +16,10 @@ func storeError(err error, requestID string) error {
 	if _, ok := errors.AsType[*proto.Error](err); ok {
 		return err
 	}
+	if e := store.ForUser(err); e != nil {
+		e.RequestID = requestID
+		return e
+	}
 	e := &proto.Error{Code: proto.CodeInternal, Message: "internal error", RequestID: requestID, Err: err}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -26,12 +28,6 @@ func storeError(err error, requestID string) error {
 		e.Code, e.Message = proto.CodeConflict, "the request is not in a state that allows this, or no longer with this epoch"
 	case errors.Is(err, store.ErrRunnerGone):
 		e.Code, e.Message = proto.CodeConflict, "this job runner was declared dead, and its requests were recovered: register under another id"
-	case errors.Is(err, store.ErrDiskFull):
-		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the disk of the database is full: nothing can be stored", 10*time.Second
-	case errors.Is(err, context.DeadlineExceeded):
-		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the database did not answer in time; try again", time.Second
-	case errors.Is(err, store.ErrUnavailable):
-		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the database is unavailable; try again", time.Second
 	}
 	return e
 }

@@ -30,6 +30,7 @@ type Manager struct {
 	recoverer  *recoverer
 	purger     *purger
 	observer   *observer
+	readiness  *readiness
 }
 
 // New returns a Manager; Run brings it to life. Roles are given what they use, and
@@ -87,8 +88,9 @@ func New(cfg Config) *Manager {
 			store: db, log: log, reporter: reporter, missing: missing, markDead: fleet.markDead,
 			limit: cfg.deathLimit(), wake: recoverNow,
 		},
-		purger:   &purger{store: db, log: log, keepKeys: cfg.KeepKeys},
-		observer: &observer{store: db, log: log, metrics: metrics, runners: fleet.countStates, check: cfg.checkOptions()},
+		purger:    &purger{store: db, log: log, keepKeys: cfg.KeepKeys},
+		readiness: newReadiness(db, cfg.ManagerID),
+		observer:  &observer{store: db, log: log, metrics: metrics, runners: fleet.countStates, check: cfg.checkOptions()},
 	}
 }
 
@@ -111,17 +113,6 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 	roles.Wait()
 }
-
-// Ready says whether requests can be accepted, and why not.
-func (m *Manager) Ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	return storeError(m.store.Ping(ctx), "")
-}
-
-// readyTimeout bounds the answer of the database when a load balancer asks whether the
-// manager is ready: these do not wait long.
-const readyTimeout = 2 * time.Second
 
 // every calls do once, and again at each tick or wake, until ctx ends.
 func every(ctx context.Context, interval time.Duration, wake <-chan struct{}, do func(context.Context)) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/treadle-run/treadle/internal/database"
+	"github.com/treadle-run/treadle/proto"
 )
 
 // Errors of the database, which callers of the store meet; see there.
@@ -13,6 +14,7 @@ var (
 	ErrNotUpdated      = database.ErrNotUpdated
 	ErrUnavailable     = database.ErrUnavailable
 	ErrDiskFull        = database.ErrDiskFull
+	ErrReadOnly        = database.ErrReadOnly
 	ErrNoSecretsKey    = database.ErrNoSecretsKey
 	ErrWrongSecretsKey = database.ErrWrongSecretsKey
 )
@@ -34,3 +36,6 @@ type KeyTakenError struct {
 func (e *KeyTakenError) Error() string {
 	return fmt.Sprintf("the idempotency key of request %d of the batch is taken", e.Index)
 }
+
+// ForUser is database.ForUser.
+func ForUser(err error) *proto.Error { return database.ForUser(err) }

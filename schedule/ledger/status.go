@@ -82,6 +82,9 @@ func ForUser(err error, name string) error {
 	if _, ok := errors.AsType[*proto.Error](err); ok {
 		return err
 	}
+	if e := store.ForUser(err); e != nil {
+		return e
+	}
 	e := &proto.Error{Code: proto.CodeInternal, Message: "internal error", Err: err}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -92,8 +95,6 @@ func ForUser(err error, name string) error {
 		e.Code, e.Message = proto.CodeConflict, "app "+name+" was changed at the same time; try again"
 	case errors.Is(err, store.ErrAppsChanged):
 		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "other apps keep being changed at the same time; try again", time.Second
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
-		e.Code, e.Message, e.RetryAfter = proto.CodeUnavailable, "the database is unavailable; try again", time.Second
 	}
 	return e
 }

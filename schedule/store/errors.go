@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/treadle-run/treadle/internal/database"
+	"github.com/treadle-run/treadle/proto"
 )
 
 // Errors of the database, which callers of the store meet; see there.
@@ -10,3 +11,6 @@ var (
 	ErrNotUpdated  = database.ErrNotUpdated
 	ErrUnavailable = database.ErrUnavailable
 )
+
+// ForUser is database.ForUser.
+func ForUser(err error) *proto.Error { return database.ForUser(err) }

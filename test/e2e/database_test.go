@@ -288,10 +288,19 @@ func TestDiskOfSQLiteIsFull(t *testing.T) {
 			t.Errorf("GET %s: %d %s", path, a.Status, a.Body)
 		}
 	}
+	e2e.Eventually(t, patience, "the manager is not ready", func() bool {
+		fill(t, filler)
+		a = e.Do(http.MethodGet, "/readyz", nil)
+		return a.Status != http.StatusOK
+	})
+	if a.Status != http.StatusServiceUnavailable || !strings.Contains(string(a.Body), "the disk of the database is full") {
+		t.Errorf("/readyz: %d %s", a.Status, a.Body)
+	}
 	waitTicks(t, gate)
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
+	e2e.Eventually(t, patience, "the manager is ready", func() bool { return e.Do(http.MethodGet, "/readyz", nil).Status == http.StatusOK })
 	e2e.Eventually(t, patience, "requests are accepted", func() bool {
 		a = e.Do(http.MethodPost, "/api/v1/requests", object{"type": "ticking", "args": object{"gate_dir": gate}})
 		return a.Status == http.StatusCreated

@@ -86,7 +86,7 @@ func migrationText(current, newest uint, dirty bool) string {
 	case current < newest:
 		return s + "out of date; run treadle migrate up"
 	case current > newest:
-		return s + "the database was migrated by a newer treadle"
+		return s + "warning: a newer treadle migrated the database; upgrade this one"
 	}
 	return s + "up to date"
 }
