@@ -38,7 +38,10 @@ for trying Treadle on your own machine.`,
   treadle dev --specs ./specs --listen 127.0.0.1:4000`,
 		Args: verb.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return (&dev{services: s, manager: m, flags: f}).run(c.Context())
+			outlive()
+			ctx, stop := untilHangup(c.Context())
+			defer stop()
+			return (&dev{services: s, manager: m, flags: f}).run(ctx)
 		},
 	}
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:32308", "`host:port` of the API")

@@ -31,7 +31,7 @@ func requestManagerVerb(s services) *cobra.Command {
 	return verb.ConfigFlag(&cobra.Command{
 		Use:   "request-manager",
 		Short: "Run a Request Manager: the API that users call",
-		Long: `Runs a Request Manager until SIGINT or SIGTERM. It migrates the database, reads the
+		Long: `Runs a Request Manager until SIGINT or SIGTERM; SIGHUP does not end it. It migrates the database, reads the
 specs, and serves the API. Each key of the configuration can also be set by an environment
 variable, which takes precedence: server.addr by TREADLE_SERVER_ADDR.`,
 		Example: `  treadle request-manager --config request-manager.yaml
@@ -42,6 +42,7 @@ variable, which takes precedence: server.addr by TREADLE_SERVER_ADDR.`,
 			if err := verb.LoadConfig(s.env, path, &cfg, rm.Config.Validate); err != nil {
 				return err
 			}
+			outlive()
 			return rm.Run(c.Context(), cfg, s.managerDeps(cfg, nil))
 		},
 	}, &path)
@@ -52,7 +53,7 @@ func jobRunnerVerb(s services) *cobra.Command {
 	return verb.ConfigFlag(&cobra.Command{
 		Use:   "job-runner",
 		Short: "Run a Job Runner: it runs the jobs of requests",
-		Long: `Runs a Job Runner until SIGINT or SIGTERM. Then it accepts no more job chains, stops its
+		Long: `Runs a Job Runner until SIGINT or SIGTERM; SIGHUP does not end it. Then it accepts no more job chains, stops its
 running jobs, hands its job chains back so that other runners resume them, and ends within
 shutdown_timeout. A second signal ends it at once. Each key of the configuration can also
 be set by an environment variable, which takes precedence: server.addr by
@@ -65,6 +66,7 @@ TREADLE_SERVER_ADDR.`,
 			if err := verb.LoadConfig(s.env, path, &cfg, jr.Config.Validate); err != nil {
 				return err
 			}
+			outlive()
 			return jr.Run(c.Context(), cfg, s.runnerDeps(cfg, nil))
 		},
 	}, &path)

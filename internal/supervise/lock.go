@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -40,6 +41,9 @@ type lock struct {
 type locks struct {
 	dir string
 	log *slog.Logger
+	// held is the directory, locked: programs that clean up directories for temporary
+	// files leave one alone that is, as the manual of systemd-tmpfiles says.
+	held *os.File
 }
 
 // newLocks makes sure that the directory of lock files is there and is ours. It is in
@@ -49,7 +53,7 @@ func newLocks(log *slog.Logger) (*locks, error) {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("treadle-%d", os.Getuid()))
 	err := private.Dir(dir)
 	if err == nil {
-		return &locks{dir: dir, log: log}, nil
+		return &locks{dir: dir, log: log, held: hold(dir)}, nil
 	}
 	state, stateErr := private.StateDir()
 	if stateErr != nil {
@@ -64,13 +68,39 @@ func newLocks(log *slog.Logger) (*locks, error) {
 	return &locks{dir: other, log: log}, nil
 }
 
+// hold locks a directory for those who only look whether it is in use.
+func hold(dir string) *os.File {
+	f, err := os.Open(dir)
+	if err == nil {
+		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	}
+	return f
+}
+
+// tryLock locks a file in the directory of locks, which somebody may have removed
+// nonetheless: then it is made again. It returns nil without an error if the lock is held.
+func (l *locks) tryLock(path string) (*lock, error) {
+	locked, err := tryLock(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return locked, err
+	}
+	l.log.Warn("the directory for lock files was removed, making it again", "dir", l.dir)
+	if err := os.MkdirAll(filepath.Dir(l.dir), 0o755); err != nil {
+		return nil, err
+	}
+	if err := private.Dir(l.dir); err != nil {
+		return nil, err
+	}
+	return tryLock(path)
+}
+
 // acquire waits until the lock is free.
 func (l *locks) acquire(ctx context.Context, name string) (*lock, error) {
 	path := filepath.Join(l.dir, url.PathEscape(name)+".lock")
 	var tick *time.Ticker
 	var over <-chan time.Time
 	for {
-		locked, err := tryLock(path)
+		locked, err := l.tryLock(path)
 		if err != nil || locked != nil {
 			return locked, err
 		}

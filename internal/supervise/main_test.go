@@ -29,6 +29,9 @@ const playing = "SUPERVISE_TEST_RUNNER"
 
 func TestMain(m *testing.M) {
 	Main()
+	if os.Getenv(playing) == "parent" {
+		playParent()
+	}
 	if os.Getenv(playing) != "" {
 		play()
 		return

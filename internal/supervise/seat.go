@@ -29,7 +29,7 @@ func (s *Supervisor) Succeed(ctx context.Context, address string) error {
 	defer tick.Stop()
 	start := time.Now()
 	for waited := false; ; waited = true {
-		seat, err := tryLock(path)
+		seat, err := s.locks.tryLock(path)
 		if err != nil {
 			return err
 		}

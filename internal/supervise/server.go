@@ -30,8 +30,12 @@ func isSupervisor() bool { return os.Getenv(variable) != "" }
 
 // Main is the whole program if this process was started as a supervisor, and
 // returns at once otherwise. A program whose runners start commands calls it
-// before anything else; so does the TestMain of its tests.
+// before anything else; so does the TestMain of its tests. As process 1, of a container,
+// it runs the program as its child and does not return either.
 func Main() {
+	if os.Getpid() == 1 {
+		os.Exit(runAsInit())
+	}
 	if !isSupervisor() {
 		return
 	}
@@ -74,10 +78,10 @@ func serve() error {
 }
 
 // ignoreSignals lets all signals pass that are meant for the runner: a supervisor
-// ends when its runner does. They are caught, since commands would inherit it if
+// ends when its runner does. SIGPIPE is one of them: who reads its stderr may go away. They are caught, since commands would inherit it if
 // they were ignored.
 func ignoreSignals() {
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE} {
 		if !signal.Ignored(s) {
 			signal.Notify(make(chan os.Signal, 1), s)
 		}

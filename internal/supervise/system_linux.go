@@ -6,7 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const clockID = unix.CLOCK_BOOTTIME
+const (
+	clockID    = unix.CLOCK_BOOTTIME
+	getTermios = unix.TCGETS
+)
 
 // program is this program, also after its file was replaced or removed.
 func program() (string, error) { return "/proc/self/exe", nil }

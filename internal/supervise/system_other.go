@@ -9,7 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const clockID = unix.CLOCK_MONOTONIC
+const (
+	clockID    = unix.CLOCK_MONOTONIC
+	getTermios = unix.TIOCGETA
+)
 
 func program() (string, error) { return os.Executable() }
 
