@@ -31,7 +31,7 @@ type rule interface {
 	shortest() time.Duration
 }
 
-// Occurrence is one time at which an app starts, with the period that it begins.
+// Occurrence is one time at which an app starts, with the period that it starts.
 type Occurrence struct {
 	Start time.Time
 	// End is the start of the next occurrence; zero if there is none.
@@ -145,13 +145,13 @@ func (c *Calendar) occurrence(start time.Time) Occurrence {
 	return Occurrence{Start: start, End: end, Why: c.rule.why(start)}
 }
 
-// Count returns how many occurrences start in [from, to), at most so many.
-func (c *Calendar) Count(from, to time.Time, most int) int {
+// Count returns how many occurrences start in [from, to), up to limit.
+func (c *Calendar) Count(from, to time.Time, limit int) int {
 	if g, ok := c.rule.(grid); ok {
-		return g.count(from, to, most)
+		return g.count(from, to, limit)
 	}
 	n := 0
-	for t, ok := c.rule.next(from.Add(-1)); ok && t.Before(to) && n < most; t, ok = c.rule.next(t) {
+	for t, ok := c.rule.next(from.Add(-1)); ok && t.Before(to) && n < limit; t, ok = c.rule.next(t) {
 		n++
 	}
 	return n

@@ -108,7 +108,7 @@ func cronEvery(app proto.App, length string) (rule, error) {
 }
 
 // parseCron parses five fields or a descriptor. Of the days of the month and those of
-// the week either fits if both are given, as cron always had it: a field that begins
+// the week either fits if both are given, as cron always had it: a field that starts
 // with * or ? is not given.
 func parseCron(expr string) (*cron.SpecSchedule, error) {
 	bad := func(message string) error {

@@ -43,10 +43,10 @@ func (g grid) why(time.Time) string { return "" }
 
 func (g grid) shortest() time.Duration { return time.Duration(g) * time.Microsecond }
 
-func (g grid) count(from, to time.Time, most int) int {
+func (g grid) count(from, to time.Time, limit int) int {
 	if !from.Before(to) {
 		return 0
 	}
 	n := g.index(to.Add(-1)) - g.index(from.Add(-1))
-	return int(min(n, int64(most)))
+	return int(min(n, int64(limit)))
 }

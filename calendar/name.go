@@ -33,14 +33,14 @@ func (c *Calendar) Name(start time.Time, app string) string {
 // Jitter returns by how much the start of an instance is put off: less than
 // app.Jitter, and always the same for the same app and start.
 func (c *Calendar) Jitter(app proto.App, start time.Time) time.Duration {
-	most := uint64(max(0, time.Duration(app.Jitter)/time.Microsecond))
-	if most == 0 {
+	jitter := uint64(max(0, time.Duration(app.Jitter)/time.Microsecond))
+	if jitter == 0 {
 		return 0
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(app.Name)) // a hash takes all
 	_, _ = h.Write(binary.BigEndian.AppendUint64([]byte{0}, uint64(start.UnixMicro())))
-	return time.Duration(mix(h.Sum64())%most) * time.Microsecond
+	return time.Duration(mix(h.Sum64())%jitter) * time.Microsecond
 }
 
 // mix spreads what differs in a few bits over all of them, so that two starts in a row

@@ -39,9 +39,9 @@ func loadZone(name string) (*time.Location, error) {
 
 // quote returns s in backticks, cut if it is long, fit for one line.
 func quote(s string) string {
-	const most = 100
-	if len(s) > most {
-		s = s[:most] + "..."
+	const limit = 100
+	if len(s) > limit {
+		s = s[:limit] + "..."
 	}
 	q := strconv.Quote(s)
 	return "`" + q[1:len(q)-1] + "`"

@@ -49,6 +49,10 @@ func writeSequence(b *strings.Builder, i, total, jobs int) {
     nodes:
 `, i)
 	for n := range jobs {
+		collect := ""
+		if n > 0 { // it has an each
+			collect = "\n            collect: true"
+		}
 		fmt.Fprintf(b, `      step-%d:
         category: job
         type: noop
@@ -59,10 +63,10 @@ func writeSequence(b *strings.Builder, i, total, jobs int) {
             given: reason
         sets:
           - arg: list
-            as: list-%d
+            as: list-%d%s
         retry: 2
         retryWait: 5s
-`, n, n)
+`, n, n, collect)
 		if n > 0 {
 			fmt.Fprintf(b, "        each: [list-%d:x]\n        deps: [step-%d]\n", n-1, n-1)
 		}

@@ -14,14 +14,14 @@ import (
 // lists of them could keep Build busy for ever.
 const emptyPerJob = 10
 
-// maxCopied is the most values that the args of all jobs of a chain may have
-// together. A long list that every expansion of a wide node gets would otherwise
-// fill the memory long before the jobs reach their limit.
+// maxCopied is the limit of values in the args of all jobs of a chain together. A long
+// list that every expansion of a wide node gets would otherwise fill the memory long
+// before the jobs reach their limit.
 const maxCopied = 20_000_000
 
-// maxText is the most bytes of text that the args of all jobs of a chain may have
-// together. In memory they share a text that all of them get, but the chain is
-// written out to be stored and sent, with every text in full.
+// maxText is the limit of bytes of text in the args of all jobs of a chain together. In
+// memory they share a text that all of them get, but the chain is written out to be
+// stored and sent, with every text in full.
 const maxText = 128 << 20
 
 // Build makes the job chain of a request. Args are complete: what the caller

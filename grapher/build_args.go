@@ -2,7 +2,6 @@ package grapher
 
 import (
 	"reflect"
-	"slices"
 
 	"github.com/treadle-run/treadle/grapher/spec"
 	"github.com/treadle-run/treadle/proto"
@@ -99,13 +98,15 @@ func (b *builder) complete(s *visit, n *spec.Node, inner *visit) error {
 			return err
 		}
 	}
-	for _, a := range slices.Concat(inner.plan.Args.Optional, inner.plan.Args.Static) {
-		if _, ok := inner.args[a.Name]; !ok {
-			inner.args[a.Name] = a.Default
-			continue
-		}
-		if err := b.accept(s, n, inner, a); err != nil {
-			return err
+	for _, list := range [...][]*spec.Arg{inner.plan.Args.Optional, inner.plan.Args.Static} {
+		for _, a := range list {
+			if _, ok := inner.args[a.Name]; !ok {
+				inner.args[a.Name] = a.Default
+				continue
+			}
+			if err := b.accept(s, n, inner, a); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

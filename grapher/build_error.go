@@ -14,7 +14,7 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// maxShown is the most bytes of a value in an error message.
+// maxShown is the limit of bytes of a value in an error message.
 const maxShown = 100
 
 // fail returns the error of a node. Args are those of the expansion that it is

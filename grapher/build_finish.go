@@ -7,7 +7,7 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// maxSlug is the most bytes of a node's name in a job id. A dash and the
+// maxSlug is the limit of bytes of a node's name in a job id. A dash and the
 // counter fit into the rest of the 32 bytes.
 const maxSlug = 22
 

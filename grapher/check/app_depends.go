@@ -204,7 +204,7 @@ func (c *appCheck) cycle() {
 	}
 }
 
-// cycleProblem reports a cycle that begins at the app.
+// cycleProblem reports a cycle that starts at the app.
 func (c *appCheck) cycleProblem(names []string) {
 	up := names[1%len(names)]
 	c.keyProblem("depends", up, "app-cycle", "apps depend on each other in a cycle: %s", showCycle(names))

@@ -71,7 +71,7 @@ var badApps = []badSpec{
 	{check: "wrong-type", app: "x", message: "`every` must be a duration such as 30s, or a number of seconds, not a list", spec: app("  every: [] #!")},
 	{check: "wrong-type", app: "x", message: "`missedCap` must be a whole number, not the text `ten`", spec: app("  every: 1m", "  missed: all", "  missedCap: ten #!")},
 	{check: "unknown-field", app: "x", message: "unknown field `failure_delay`, did you mean `failureDelay`?", spec: app("  every: 1m", "  failure_delay: 3 #!")},
-	{check: "yaml", line: 29, message: "not YAML: did not find expected alphabetic or numeric character (a value that begins with * or & needs quotes)", spec: app("  cron: * * * * *")},
+	{check: "yaml", line: 29, message: "not YAML: did not find expected alphabetic or numeric character (a value that starts with * or & needs quotes)", spec: app("  cron: * * * * *")},
 
 	{check: "duplicate-app", app: "x", message: "the app is defined here and also at dir/bad.yaml:27", spec: apps("x: {request: bare, every: 1m}", "x: {request: bare, every: 1m} #!")},
 	{check: "duplicate-app", app: "x", message: "the app is defined here and also at dir/bad.yaml:27", spec: apps("x: {request: bare, every: 1m}") + "---\napps:\n  x: {request: bare, every: 1m} #!\n"},

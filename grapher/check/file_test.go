@@ -9,7 +9,7 @@ import (
 var badFiles = []badSpec{
 	{check: "yaml", line: 3, message: "not YAML: mapping values are not allowed in this context",
 		spec: "sequences:\n  s:\n    nodes: a: b\n"},
-	{check: "yaml", line: 2, message: "not YAML: found character that cannot start any token (a tab? indent with spaces; a value that begins with @, % or a backtick needs quotes)",
+	{check: "yaml", line: 2, message: "not YAML: found character that cannot start any token (a tab? indent with spaces; a value that starts with @, % or a backtick needs quotes)",
 		spec: "sequences:\n\ts:\n"},
 	{check: "yaml", line: 1, message: "not YAML: unknown anchor 'gone' referenced", spec: "sequences: *gone\n"},
 	{check: "file-size", line: 1, message: "the file has more than 4194304 bytes; split it: sequences may use those of other files",

@@ -109,10 +109,10 @@ func checkDepCycle(p *pass, s *spec.Sequence) {
 
 // showCycle returns "`a` -> `b` -> `a`".
 func showCycle(names []string) string {
-	const most = 10
+	const limit = 10
 	var b strings.Builder
 	for i, name := range names {
-		if i == most {
+		if i == limit {
 			b.WriteString("... -> ")
 			break
 		}
@@ -160,16 +160,16 @@ func checkRetryWait(p *pass, _ *spec.Sequence, n *spec.Node) {
 }
 
 func checkRetryBackoff(p *pass, _ *spec.Sequence, n *spec.Node) {
-	backoff, most := n.Fields.Line("retryBackoff", n.Line), n.Fields.Line("retryWaitMax", n.Line)
+	backoff, waitMax := n.Fields.Line("retryBackoff", n.Line), n.Fields.Line("retryWaitMax", n.Line)
 	if n.Fields.Has("retryBackoff") && !n.Fields.Has("retryWait") {
 		p.problem(backoff, "`retryBackoff` multiplies `retryWait`, and the node has no `retryWait`")
 	}
 	switch {
 	case !n.Fields.Has("retryWaitMax"):
 	case !n.Fields.Has("retryBackoff"):
-		p.problem(most, "`retryWaitMax` limits the wait that `retryBackoff` multiplies, and the node has no `retryBackoff`")
+		p.problem(waitMax, "`retryWaitMax` limits the wait that `retryBackoff` multiplies, and the node has no `retryBackoff`")
 	case n.RetryWaitMax > 0 && n.RetryWaitMax < n.RetryWait:
-		p.problem(most, "`retryWaitMax` (%s) is less than `retryWait` (%s)", n.RetryWaitMax, n.RetryWait)
+		p.problem(waitMax, "`retryWaitMax` (%s) is less than `retryWait` (%s)", n.RetryWaitMax, n.RetryWait)
 	}
 }
 

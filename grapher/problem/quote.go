@@ -10,7 +10,7 @@ import (
 	"github.com/treadle-run/treadle/proto"
 )
 
-// maxQuoted is the most bytes of a name or value that a message shows.
+// maxQuoted is the limit of bytes of a name or value that a message shows.
 const maxQuoted = 100
 
 // Quote returns s in backticks, cut if it is long.

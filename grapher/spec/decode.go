@@ -120,10 +120,10 @@ func syntaxError(err error) (line int, message string) {
 		line = n
 	}
 	if strings.Contains(message, "cannot start any token") {
-		message += " (a tab? indent with spaces; a value that begins with @, % or a backtick needs quotes)"
+		message += " (a tab? indent with spaces; a value that starts with @, % or a backtick needs quotes)"
 	}
 	if strings.Contains(message, "did not find expected alphabetic or numeric character") {
-		message += " (a value that begins with * or & needs quotes)"
+		message += " (a value that starts with * or & needs quotes)"
 	}
 	return line, message
 }

@@ -30,7 +30,7 @@ type Node struct {
 	Sets     []*NodeSet
 	Deps     []string
 	Each     []*Each
-	Parallel uint // most expansions at a time; 0 is no limit
+	Parallel uint // limit of expansions at a time; 0 is none
 
 	If string            // the arg that a conditional compares
 	Eq map[string]string // value, "default" or NullChoice -> name of a sequence
