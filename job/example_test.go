@@ -115,3 +115,56 @@ func ExampleCreator() {
 	// hello Bob, try 2
 	// <nil>
 }
+
+// archive declares its args and needs no code to check or read them: its fields are
+// set from them, with defaults.
+type archive struct {
+	Files []string `json:"files"`
+	Level int      `json:"level"`
+}
+
+// Declare is what lint, forms and `treadle job-types` know of the type.
+func (*archive) Declare() job.Declaration {
+	return job.Declaration{
+		Doc:    "Makes an archive of files.",
+		Repeat: job.RepeatSafe,
+		Args: []job.Arg{
+			{Name: "files", Type: job.List, Required: true, Doc: "the files to archive"},
+			{Name: "level", Type: job.Int, Min: new(int64(1)), Max: new(int64(9)), Default: 6, Doc: "how hard to compress"},
+		},
+	}
+}
+
+// Run does one try.
+func (a *archive) Run(context.Context, job.Values) (job.Result, error) {
+	return job.Result{Stdout: fmt.Appendf(nil, "%d files, level %d\n", len(a.Files), a.Level)}, nil
+}
+
+// Args that do not fit the declaration are refused in the specs, and when a request is
+// created.
+func ExampleDeclarer() {
+	types := job.NewRegistry()
+	types.Register("archive", func() job.Job { return &archive{} })
+
+	ctx := context.Background()
+	_, err := types.Create(ctx, &job.Info{Type: "archive"}, job.Values{"files": "a b"})
+	fmt.Println(err)
+	_, err = types.Create(ctx, &job.Info{Type: "archive"}, job.Values{"files": []any{"a"}, "level": int64(10)})
+	fmt.Println(err)
+
+	stored, err := types.Create(ctx, &job.Info{Type: "archive"}, job.Values{"files": []any{"a", "b"}})
+	if err != nil {
+		panic(err)
+	}
+	j, err := types.Load("archive", stored)
+	if err != nil {
+		panic(err)
+	}
+	result, err := job.Run(ctx, j, nil)
+	fmt.Printf("%s%v\n", result.Stdout, err)
+	// Output:
+	// arg files: expected a list, got the string "a b"
+	// arg level: expected a whole number from 1 to 9, got the number 10
+	// 2 files, level 6
+	// <nil>
+}

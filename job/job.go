@@ -12,8 +12,8 @@ import (
 // Values is a set of named JSON values; see proto.Values for the types of them.
 type Values = proto.Values
 
-// Job is one unit of work. It is the least that a job type must have; Creator,
-// Statuser, encoding.BinaryMarshaler and encoding.BinaryUnmarshaler are
+// Job is one unit of work. It is the least that a job type must have; Declarer,
+// Creator, Statuser, encoding.BinaryMarshaler and encoding.BinaryUnmarshaler are
 // optional.
 //
 // Each try runs on a value of its own, in a goroutine of its own. Several tries
@@ -32,7 +32,8 @@ type Job interface {
 // Request Manager, before anything runs. A job type without Create has its
 // exported fields filled from the args instead, by their JSON names.
 type Creator interface {
-	// Create gets the args that the node of the spec lists. Keys that it sets can be
+	// Create gets the args that the node of the spec lists: what a Declarer declares of
+	// them has been checked. Keys that it sets can be
 	// taken over by the `sets` of the node. An error ends the creation of the
 	// request; for a bad arg it should be an ArgError. Create must not do the work:
 	// requests are created and never run, and may be created just to be looked at.

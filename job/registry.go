@@ -19,18 +19,20 @@ import (
 // Registry makes jobs by the name of their type. Register everything before
 // the first use; after that it is safe for concurrent use.
 type Registry struct {
-	makers map[string]func() Job
+	makers   map[string]func() Job
+	declared map[string]*Declaration // by type; nil for those without
 }
 
 // NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
-	return &Registry{makers: map[string]func() Job{}}
+	return &Registry{makers: map[string]func() Job{}, declared: map[string]*Declaration{}}
 }
 
 // Register adds a job type. Make returns a new value each time, a pointer to an
-// empty struct (or any type that has UnmarshalBinary). Names may have slashes ("team/deploy"). Like
-// http.Handle, it panics if the name is empty, too long or taken: that is a
-// mistake in the program.
+// empty struct (or any type that has UnmarshalBinary); it is called here too, for
+// what a Declarer declares. Names may have slashes ("team/deploy"). Like http.Handle, it
+// panics if the name is empty, too long or taken, or the declaration makes no sense:
+// that is a mistake in the program.
 func (r *Registry) Register(jobType string, make func() Job) {
 	if err := proto.CheckJobType(jobType, proto.MaxJobType); err != nil {
 		panic(fmt.Sprintf("job: the name of type %q %v", jobType, err))
@@ -41,7 +43,28 @@ func (r *Registry) Register(jobType string, make func() Job) {
 	if make == nil {
 		panic(fmt.Sprintf("job: type %q: no function to make it", jobType))
 	}
+	d, err := declarationOf(make)
+	if err != nil {
+		panic(fmt.Sprintf("job: type %q: its declaration: %v", jobType, err))
+	}
 	r.makers[jobType] = make
+	r.declared[jobType] = d
+}
+
+func declarationOf(make func() Job) (*Declaration, error) {
+	declarer, ok := make().(Declarer)
+	if !ok {
+		return nil, nil
+	}
+	d := declarer.Declare()
+	return &d, d.prepare()
+}
+
+// Declaration returns what the type declares, which must not be changed, and false if
+// it declares nothing or is not registered.
+func (r *Registry) Declaration(jobType string) (*Declaration, bool) {
+	d := r.declared[jobType]
+	return d, d != nil
 }
 
 // Has reports whether the type is registered.
@@ -79,11 +102,17 @@ func (r *Registry) Create(ctx context.Context, info *Info, args Values) (b []byt
 	if err != nil {
 		return nil, err
 	}
+	accepted := args
+	if d := r.declared[info.Type]; d != nil {
+		if accepted, err = d.Accept(args); err != nil {
+			return nil, err
+		}
+	}
 	if c, ok := j.(Creator); ok {
 		if err := c.Create(WithInfo(ctx, info), args); err != nil {
 			return nil, err
 		}
-	} else if err := fill(j, args); err != nil {
+	} else if err := fill(j, accepted); err != nil {
 		return nil, err
 	}
 	return encode(j)

@@ -2,10 +2,10 @@
 // split, shell and command. docs/jobs.md says what each is for and which args it
 // takes.
 //
-// A job type here reads its args when it is created, so that a mistake ends the
-// creation of the request and not the request. The two that run programs read
-// them once more when they run, from job.InfoOf: their stored form is empty, and
-// so no secret is in it.
+// A job type here declares its args, so that a mistake is found in the specs, or ends
+// the creation of the request and not the request. The two that run programs read
+// them when they run, from job.InfoOf: their stored form is empty, and so no secret is
+// in it.
 package builtin
 
 import (
@@ -34,6 +34,11 @@ func Register(r *job.Registry) {
 
 // noop does nothing, and succeeds even if its ctx has ended.
 type noop struct{}
+
+// Declare makes it a job.Declarer.
+func (*noop) Declare() job.Declaration {
+	return job.Declaration{Doc: "Does nothing and succeeds.", Repeat: job.RepeatSafe, Others: "have no effect"}
+}
 
 // Create takes any args.
 func (*noop) Create(context.Context, job.Values) error { return nil }

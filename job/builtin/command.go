@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
@@ -20,13 +23,38 @@ type command struct {
 	program
 }
 
-// Create checks the args: `argv`, optional `dir` and `grace`, and those that argv
-// names.
-func (c *command) Create(_ context.Context, args job.Values) error {
-	argv, err := c.parse(args)
+var commandDeclaration = job.Declaration{
+	Doc:    "Runs a program with its arguments, without a shell.",
+	Repeat: job.RepeatDepends,
+	Args: append([]job.Arg{
+		{Name: "argv", Type: job.List, Required: true, Example: []any{"ls", "-l"}, Doc: "the program, then its arguments"},
+	}, programArgs...),
+	Others: "are values for `argv`, and variables of the environment if their names are valid for one",
+	Check:  checkCommand,
+}
+
+// Declare makes it a job.Declarer.
+func (*command) Declare() job.Declaration { return commandDeclaration }
+
+// Create has nothing to do: the args have been checked, and it keeps none.
+func (*command) Create(context.Context, job.Values) error { return nil }
+
+// checkCommand checks argv, and the args that it names.
+func checkCommand(args job.Values) error {
+	variables := maps.Clone(args)
+	delete(variables, "argv")
+	if err := checkVariables(variables, false); err != nil {
+		return err
+	}
+	if args["argv"] == job.Unknown {
+		return nil
+	}
+	argv, err := elements(args)
 	if err != nil {
 		return err
 	}
+	var c command
+	c.configure(variables)
 	size := 0
 	for i, element := range argv {
 		// Without job data: what an element has by itself must fit whatever comes later.
@@ -48,10 +76,16 @@ func (c *command) Create(_ context.Context, args job.Values) error {
 // Run fills in argv and runs it. It fails with any exit code but 0, and, before
 // anything runs, if job data lacks what argv names.
 func (c *command) Run(ctx context.Context, data job.Values) (job.Result, error) {
-	argv, err := c.parse(job.InfoOf(ctx).Args)
+	args, err := commandDeclaration.Accept(job.InfoOf(ctx).Args)
 	if err != nil {
 		return job.Result{}, err
 	}
+	argv, err := elements(args)
+	if err != nil {
+		return job.Result{}, err
+	}
+	delete(args, "argv")
+	c.configure(args)
 	if data == nil {
 		data = job.Values{} // none is not the same as not known yet
 	}
@@ -74,13 +108,9 @@ func checkElement(text string) error {
 	return nil
 }
 
-// parse reads the args, and returns the elements of argv as they are written.
-func (c *command) parse(args job.Values) ([]string, error) {
-	args = maps.Clone(args)
-	list, ok := args["argv"].([]any)
-	if !ok || len(list) == 0 {
-		return nil, job.ArgErrorf("argv", "expected a list of a program and its arguments, got %s", describe(args["argv"]))
-	}
+// elements returns the elements of argv as they are written.
+func elements(args job.Values) ([]string, error) {
+	list, _ := args["argv"].([]any)
 	argv := make([]string, len(list))
 	for i, x := range list {
 		argv[i] = proto.Text(x)
@@ -88,14 +118,10 @@ func (c *command) parse(args job.Values) ([]string, error) {
 			return nil, job.ArgErrorf("argv", "element %d has a NUL byte, which no program can be given", i+1)
 		}
 	}
-	if argv[0] == "" {
-		return nil, job.ArgErrorf("argv", "expected the name of a program first, got the empty string")
+	if len(argv) == 0 || argv[0] == "" {
+		return nil, job.ArgErrorf("argv", "expected the name of a program first, got nothing")
 	}
-	delete(args, "argv")
-	if err := checkVariables(args, false); err != nil {
-		return nil, err
-	}
-	return argv, c.configure(args)
+	return argv, nil
 }
 
 // lookup returns the values of names in argv. With data nil, as it is when the
@@ -107,7 +133,7 @@ func (c *command) lookup(data job.Values) func(name string) (string, error) {
 		}
 		key, fromData := strings.CutPrefix(name, dataPrefix)
 		if !fromData || key == "" {
-			return "", fmt.Errorf("${%s} is no arg of this node; job data is ${%sNAME}", name, dataPrefix)
+			return "", fmt.Errorf("${%s} is no arg of this node%s; job data is ${%sNAME}", name, c.meant(name), dataPrefix)
 		}
 		if data == nil {
 			return "", nil
@@ -122,6 +148,24 @@ func (c *command) lookup(data job.Values) func(name string) (string, error) {
 		}
 		return text, nil
 	}
+}
+
+// meant returns ", did you mean ${x}?" for the arg nearest to name, and "" if none is.
+func (c *command) meant(name string) string {
+	const longest = 100 // comparing costs the product of lengths
+	best, distance := "", min(3, (len(name)+2)/3)+1
+	for _, arg := range slices.Sorted(maps.Keys(c.args)) {
+		if len(name) > longest || len(arg) > longest {
+			continue
+		}
+		if d := levenshtein.ComputeDistance(name, arg); d < distance && d < len(name) {
+			best, distance = arg, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean ${%s}?", best)
 }
 
 // expand fills in ${name} and $$. A dollar sign before anything else is itself.

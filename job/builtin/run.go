@@ -16,9 +16,6 @@ import (
 	"github.com/treadle-run/treadle/job"
 )
 
-// defaultGrace is how long a command has between SIGTERM and SIGKILL.
-const defaultGrace = 10 * time.Second
-
 // program is what the job types shell and command share: where and how a command
 // runs, and what becomes of it.
 type program struct {
@@ -30,20 +27,21 @@ type program struct {
 	pid atomic.Int64 // 0 while nothing runs
 }
 
+// programArgs are the args that every command has.
+var programArgs = []job.Arg{
+	{Name: "dir", Type: job.String, Doc: "the directory in which the command runs; without it, that of the runner"},
+	{Name: "grace", Type: job.Duration, Default: "10s", Doc: "how long the command may take to end after SIGTERM"},
+}
+
 // configure takes the args that every command has out of args, which must be the
-// caller's own copy, and keeps the others.
-func (p *program) configure(args job.Values) error {
-	var err error
-	if p.dir, err = stringArg(args, "dir"); err != nil {
-		return err
-	}
-	if p.grace, err = durationArg(args, "grace", defaultGrace); err != nil {
-		return err
-	}
+// caller's own copy of what its declaration accepted, and keeps the others.
+func (p *program) configure(args job.Values) {
+	p.dir, _ = args["dir"].(string)
+	grace, _ := args["grace"].(string)
+	p.grace, _ = time.ParseDuration(grace) // it was accepted
 	delete(args, "dir")
 	delete(args, "grace")
 	p.args = args
-	return nil
 }
 
 // run runs argv to its end. The result has the exit code and the output also

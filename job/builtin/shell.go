@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"context"
-	"maps"
 
 	"github.com/treadle-run/treadle/job"
 )
@@ -13,37 +12,32 @@ type shell struct {
 	program
 }
 
-// Create checks the args: `script`, optional `dir` and `grace`; every other one
-// must be one that can be a variable.
-func (s *shell) Create(_ context.Context, args job.Values) error {
-	_, err := s.parse(args)
-	return err
+var shellDeclaration = job.Declaration{
+	Doc:    "Runs a script with `/bin/sh`.",
+	Repeat: job.RepeatDepends,
+	Args: append([]job.Arg{
+		{Name: "script", Type: job.String, Required: true, Doc: "the script; up to 128 KiB"},
+	}, programArgs...),
+	Others: "are variables of the environment by their names",
+	Check:  func(args job.Values) error { return checkVariables(args, true) },
 }
+
+// Declare makes it a job.Declarer.
+func (*shell) Declare() job.Declaration { return shellDeclaration }
+
+// Create has nothing to do: the args have been checked, and it keeps none.
+func (*shell) Create(context.Context, job.Values) error { return nil }
 
 // Run runs the script. It fails with any exit code but 0.
 func (s *shell) Run(ctx context.Context, data job.Values) (job.Result, error) {
-	script, err := s.parse(job.InfoOf(ctx).Args)
+	args, err := shellDeclaration.Accept(job.InfoOf(ctx).Args)
 	if err != nil {
 		return job.Result{}, err
 	}
-	return s.run(ctx, []string{"/bin/sh", "-c", "--", script}, data)
-}
-
-// parse reads the args, and returns the script.
-func (s *shell) parse(args job.Values) (string, error) {
-	args = maps.Clone(args)
-	script, err := stringArg(args, "script")
-	if err != nil {
-		return "", err
-	}
-	if script == "" {
-		return "", job.ArgErrorf("script", "expected a script for /bin/sh, got nothing")
-	}
-	if err := checkVariables(args, true); err != nil {
-		return "", err
-	}
+	script, _ := args["script"].(string)
 	delete(args, "script")
-	return script, s.configure(args)
+	s.configure(args)
+	return s.run(ctx, []string{"/bin/sh", "-c", "--", script}, data)
 }
 
 // MarshalBinary returns nothing: all that the job needs is in its args.

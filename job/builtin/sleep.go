@@ -16,17 +16,15 @@ type sleep struct {
 	until atomic.Int64 // when the wait is over, in Unix nanoseconds; 0 before it starts
 }
 
-// Create reads the arg `duration`, which must be given.
-func (s *sleep) Create(_ context.Context, args job.Values) error {
-	d, err := durationArg(args, "duration", -1)
-	if err != nil {
-		return err
+// Declare makes it a job.Declarer.
+func (*sleep) Declare() job.Declaration {
+	return job.Declaration{
+		Doc:    "Waits.",
+		Repeat: job.RepeatSafe,
+		Args: []job.Arg{
+			{Name: "duration", Type: job.Duration, Required: true, Doc: "how long, such as `1.5s` or `10m`"},
+		},
 	}
-	if d < 0 {
-		return job.ArgErrorf("duration", `expected how long to sleep, such as "1.5s", got nothing`)
-	}
-	s.Duration = proto.Duration(d)
-	return nil
 }
 
 // Sleep makes it a job.Sleeper.

@@ -11,23 +11,29 @@ import (
 // comes after it. It does nothing when it runs.
 type split struct{}
 
-// Create reads the args `string` and `separator` (default ",") and sets `list`.
-// The empty string gives the empty list; elements are not trimmed.
+// Declare makes it a job.Declarer.
+func (*split) Declare() job.Declaration {
+	return job.Declaration{
+		Doc:    "Splits a string into a list when the request is created, for the `each` of a later node. It does nothing when it runs.",
+		Repeat: job.RepeatSafe,
+		Args: []job.Arg{
+			{Name: "string", Type: job.String, Required: true, Empty: true, Doc: "the string to split; the empty string gives the empty list"},
+			{Name: "separator", Type: job.String, Default: ",", Empty: true, Doc: "what stands between elements"},
+		},
+		Sets: []job.Arg{{Name: "list", Type: job.List, Doc: "the list of strings; they are not trimmed"}},
+		Check: func(args job.Values) error {
+			if args["separator"] == "" {
+				return job.ArgErrorf("separator", "expected at least one character, got the empty string")
+			}
+			return nil
+		},
+	}
+}
+
+// Create sets `list`.
 func (*split) Create(_ context.Context, args job.Values) error {
-	if _, ok := args["string"]; !ok {
-		return job.ArgErrorf("string", "expected a string to split, got nothing")
-	}
-	s, err := stringArg(args, "string")
-	if err != nil {
-		return err
-	}
-	if args["separator"] == "" {
-		return job.ArgErrorf("separator", "expected at least one character, got the empty string")
-	}
-	separator, err := stringArg(args, "separator")
-	if err != nil {
-		return err
-	}
+	s, _ := args["string"].(string)
+	separator, _ := args["separator"].(string)
 	if separator == "" {
 		separator = ","
 	}
