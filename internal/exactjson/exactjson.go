@@ -13,7 +13,30 @@ import (
 	"strings"
 )
 
-// Check returns an error that says what would be read as something else, and where:
+// Error is what would be read as something else.
+type Error struct {
+	place string // "hosts[2].port"; "" for the whole
+	key   bool   // a key is given twice, or else a number is too large
+	shown string // the start of it
+}
+
+// Error returns the place, what is there, and what is wrong with it.
+func (e *Error) Error() string {
+	if e.key {
+		return fmt.Sprintf("%skey %q is given twice", prefix(e.place), e.shown)
+	}
+	return prefix(e.place) + e.shown + " is beyond 64 bits; only a string can hold it"
+}
+
+// Blind is Error for what may be secret: without the key or the number.
+func (e *Error) Blind() string {
+	if e.key {
+		return prefix(e.place) + "a key is given twice"
+	}
+	return prefix(e.place) + "a whole number is beyond 64 bits; only a string can hold it"
+}
+
+// Check returns an *Error that says what would be read as something else, and where:
 // "hosts[2].port: ...". JSON that does not parse is no error here: whoever decodes it
 // finds that.
 func Check(b []byte) error {
@@ -42,8 +65,8 @@ func Check(b []byte) error {
 			stack = append(stack, frame{isObject: t == '{'})
 			continue
 		case json.Number:
-			if err := checkNumber(string(t)); err != nil {
-				return fmt.Errorf("%s%w", prefix(place(stack)), err)
+			if !fits(string(t)) {
+				return &Error{place: place(stack), shown: shown(string(t))}
 			}
 		}
 		if len(stack) > 0 {
@@ -68,7 +91,7 @@ func (f *frame) wantsKey(token json.Token) bool {
 
 func (f *frame) key(name, where string) error {
 	if f.seen[name] {
-		return fmt.Errorf("%skey %q is given twice", prefix(where), shown(name))
+		return &Error{place: where, key: true, shown: shown(name)}
 	}
 	if f.seen == nil {
 		f.seen = map[string]bool{}
@@ -107,17 +130,15 @@ func prefix(place string) string {
 	return place + ": "
 }
 
-func checkNumber(s string) error {
+// fits reports whether a number is read as it is written, or is one with a fraction or
+// an exponent, which is rounded by its nature.
+func fits(s string) bool {
 	if strings.ContainsAny(s, ".eE") {
-		return nil
+		return true
 	}
-	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return nil
-	}
-	if _, err := strconv.ParseUint(s, 10, 64); err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s is beyond 64 bits; only a string can hold it", shown(s))
+	_, signed := strconv.ParseInt(s, 10, 64)
+	_, unsigned := strconv.ParseUint(s, 10, 64)
+	return signed == nil || unsigned == nil
 }
 
 // maxShown is how many bytes of a name or number an error repeats.

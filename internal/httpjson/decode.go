@@ -14,6 +14,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/treadle-run/treadle/internal/exactjson"
 	"github.com/treadle-run/treadle/internal/httpserve"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -36,7 +37,28 @@ func Decode(c echo.Context, dst any, limit int64) error {
 	return Unmarshal(b.Bytes(), dst)
 }
 
-// DecodeStrict is Decode for a body whose every key must be known, and whose errors
+// DecodeExact is Decode for a body that a user wrote: the error is CodeInvalid, too, for
+// what would silently be read as something else, see exactjson.
+func DecodeExact(c echo.Context, dst any, limit int64) error {
+	b := getBuffer()
+	defer putBuffer(b)
+	if err := read(c, b, limit); err != nil {
+		return err
+	}
+	if err := Unmarshal(b.Bytes(), dst); err != nil {
+		return err
+	}
+	return checkExact(b.Bytes())
+}
+
+func checkExact(body []byte) error {
+	if err := exactjson.Check(body); err != nil {
+		return proto.Errorf(proto.CodeInvalid, "%s", err)
+	}
+	return nil
+}
+
+// DecodeStrict is DecodeExact for a body whose every key must be known, and whose errors
 // name the field also where the value of a type of ours is malformed. dst is a
 // pointer to a struct.
 func DecodeStrict(c echo.Context, dst any, limit int64) error {
@@ -45,7 +67,10 @@ func DecodeStrict(c echo.Context, dst any, limit int64) error {
 	if err := read(c, b, limit); err != nil {
 		return err
 	}
-	return unmarshalStrict(b, dst)
+	if err := unmarshalStrict(b, dst); err != nil {
+		return err
+	}
+	return checkExact(b.Bytes())
 }
 
 // DecodeNothing is DecodeStrict for a call that needs no body: it may have none, or an

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"github.com/treadle-run/treadle/internal/exactjson"
 	"github.com/treadle-run/treadle/job"
 )
 
@@ -123,6 +124,9 @@ func parseObject(b []byte) (job.Values, error) {
 		if err := checkOutputName(key); err != nil {
 			return nil, err
 		}
+	}
+	if inexact, ok := errors.AsType[*exactjson.Error](exactjson.Check(b)); ok {
+		return nil, errors.New(inexact.Blind())
 	}
 	return v, nil
 }

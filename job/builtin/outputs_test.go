@@ -22,6 +22,7 @@ func TestOutputsBecomeJobData(t *testing.T) {
 		{"value with = and spaces", `printf 'a= b=c ' >$TREADLE_OUTPUT`, job.Values{"a": " b=c "}},
 		{"empty value", `echo a= >$TREADLE_OUTPUT`, job.Values{"a": ""}},
 		{"unicode", `echo 'größe=日本 🙂' >$TREADLE_OUTPUT`, job.Values{"größe": "日本 🙂"}},
+		{"JSON at the bounds", `echo '{"max": 18446744073709551615, "min": -9223372036854775808}' >$TREADLE_OUTPUT`, job.Values{"max": uint64(1<<64 - 1), "min": int64(-1 << 63)}},
 		{"JSON", `printf '\n { "n": 3, "f": 3.0, "big": 9007199254740993, "l": ["a", null],\n "o": {"t": true} } \n' >$TREADLE_OUTPUT`, job.Values{
 			"n": int64(3), "f": 3.0, "big": int64(9007199254740993), "l": []any{"a", nil}, "o": map[string]any{"t": true},
 		}},
@@ -70,6 +71,9 @@ func TestBadOutputsFailTheTry(t *testing.T) {
 		{"JSON list", `echo '[1]' >$TREADLE_OUTPUT`, "line 1: expected key=value"},
 		{"JSON cut off", `printf '{\n"a": 1,\n' >$TREADLE_OUTPUT`, "line 2: not one JSON object"},
 		{"JSON mistake", `printf '\n{\n"a": 1,\n"b" 2,\n"c": 3\n}' >$TREADLE_OUTPUT`, "line 4: not one JSON object: invalid character '2'"},
+		{"JSON key twice", `echo '{"a": 1, "a": 2}' >$TREADLE_OUTPUT`, "TREADLE_OUTPUT: a key is given twice"},
+		{"JSON key twice, deep", `echo '{"a": [{"b": 1, "b": 1}]}' >$TREADLE_OUTPUT`, "TREADLE_OUTPUT: a[0]: a key is given twice"},
+		{"JSON number beyond 64 bits", `echo '{"a": {"n": 18446744073709551616}}' >$TREADLE_OUTPUT`, "TREADLE_OUTPUT: a.n: a whole number is beyond 64 bits; only a string can hold it"},
 		{"two objects", `printf '{}\n{}\n' >$TREADLE_OUTPUT`, "line 2: not one JSON object: more than one JSON value"},
 		{"JSON key", `echo '{"a b": 1}' >$TREADLE_OUTPUT`, `a name must have`},
 		{"not UTF-8", `printf 'a=1\nb=\377\n' >$TREADLE_OUTPUT`, "line 2: not UTF-8"},

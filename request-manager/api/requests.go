@@ -53,7 +53,7 @@ func (s *server) createRequest(c echo.Context) error {
 		return err
 	}
 	var body createBody
-	if err := httpjson.Decode(c, &body, s.cfg.BodyLimit); err != nil {
+	if err := httpjson.DecodeExact(c, &body, s.cfg.BodyLimit); err != nil {
 		return err
 	}
 	create := proto.CreateRequest{Type: body.Type, Host: body.Host}

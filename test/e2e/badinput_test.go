@@ -58,6 +58,15 @@ func TestBadInput(t *testing.T) {
 		{"number with a fraction", post(`{"Type":"typed","Args":{"count":1.5}}`), 400, []string{"count"}},
 		{"not in the enum", post(`{"Type":"typed","Args":{"count":1,"size":"huge"}}`), 400, []string{"size", "small", "large"}},
 		{"not of the pattern", post(`{"Type":"typed","Args":{"count":1,"code":"A1"}}`), 400, []string{"code"}},
+		{"whole number beyond 64 bits", post(`{"Type":"typed","Args":{"count":18446744073709551616}}`), 400, []string{"Args.count", "64 bits"}},
+		{"one below, deep", post(`{"Type":"typed","Args":{"count":[0,{"n":-9223372036854775809}]}}`), 400, []string{"Args.count[1].n", "64 bits"}},
+		{"arg twice", post(`{"Type":"typed","Args":{"count":1,"count":1}}`), 400, []string{"Args: key", "count", "twice"}},
+		{"key twice, deep", post(`{"Type":"typed","Args":{"count":{"a":[{"b":1,"b":2}]}}}`), 400, []string{"Args.count.a[0]", "twice"}},
+		{"field twice", post(`{"Type":"typed","Type":"typed","Args":{"count":1}}`), 400, []string{"Type", "twice"}},
+		{"app with a number beyond 64 bits", [3]string{"PUT", "/api/v1/apps/a", `{"request":"typed","every":"1h","args":{"count":99999999999999999999}}`}, 400, []string{"args.count", "64 bits"}},
+		{"app with an arg twice", [3]string{"PUT", "/api/v1/apps/a", `{"request":"typed","every":"1h","args":{"count":1,"count":2}}`}, 400, []string{"args", "count", "twice"}},
+		{"app with a field twice", [3]string{"PUT", "/api/v1/apps/a", `{"request":"typed","every":"1h","every":"2h","args":{"count":1}}`}, 400, []string{"every", "twice"}},
+		{"backfill with a field twice", [3]string{"POST", "/api/v1/apps/a/run", `{"period":"2d","period":"1d"}`}, 400, []string{"period", "twice"}},
 		{"args are a list", post(`{"Type":"typed","Args":[1]}`), 400, nil},
 		{"type is a number", post(`{"Type":7}`), 400, nil},
 		{"not JSON", post(`{"Type": `), 400, nil},
@@ -93,7 +102,7 @@ func TestBadInput(t *testing.T) {
 		e.StartRM()
 		for _, tt := range tests {
 			var body any
-			if tt.request[0] == "POST" {
+			if tt.request[2] != "" || tt.request[0] == "POST" {
 				body = tt.request[2]
 			}
 			a := e.Do(tt.request[0], tt.request[1], body)
