@@ -24,7 +24,8 @@ type program struct {
 	// args are those that the command gets in its environment.
 	args job.Values
 
-	pid atomic.Int64 // 0 while nothing runs
+	pid   atomic.Int64           // 0 while nothing runs
+	short atomic.Pointer[string] // what the machine is short of, so that nothing runs
 }
 
 // programArgs are the args that every command has.
@@ -45,8 +46,18 @@ func (p *program) configure(args job.Values) {
 }
 
 // run runs argv to its end. The result has the exit code and the output also
-// beside an error; job data only without one.
-func (p *program) run(ctx context.Context, argv []string, data job.Values) (job.Result, error) {
+// beside an error; job data only without one. A command for which the machine has no
+// room waits for it: that uses up no try.
+func (p *program) run(ctx context.Context, argv []string, data job.Values) (res job.Result, err error) {
+	err = p.persist(ctx, func() error {
+		res, err = p.attempt(ctx, argv, data)
+		return err
+	})
+	return res, err
+}
+
+// attempt is run without patience. An error that isShortage says that nothing ran.
+func (p *program) attempt(ctx context.Context, argv []string, data job.Values) (job.Result, error) {
 	if ctx.Err() != nil {
 		return job.Result{}, stoppedError(ctx)
 	}
@@ -95,7 +106,13 @@ func (p *program) run(ctx context.Context, argv []string, data job.Values) (job.
 	if out.exit != 0 {
 		return res, fmt.Errorf("exit code %d", out.exit)
 	}
-	res.Data, err = outputs.readOutputs()
+	err = p.persist(ctx, func() error { // it has run, and must not run again for that
+		res.Data, err = outputs.readOutputs()
+		return err
+	})
+	if isShortage(err) {
+		err = errors.New(err.Error())
+	}
 	return res, err
 }
 
@@ -153,6 +170,9 @@ func appendLine(output []byte, format string, args ...any) []byte {
 func (p *program) Status() string {
 	if pid := p.pid.Load(); pid != 0 {
 		return fmt.Sprintf("process %d", pid)
+	}
+	if short := p.short.Load(); short != nil {
+		return "waits to start: " + *short
 	}
 	return ""
 }
