@@ -26,13 +26,20 @@ func isShortage(err error) bool {
 	return ok && slices.Contains(shortages, errno)
 }
 
+// freed tells one of those who wait that a command has ended: what it had may be enough.
+var freed = make(chan struct{}, 1)
+
 // persist calls attempt again as long as the machine is short of something, until ctx
 // ends. Status says meanwhile what there is too little of.
 func (p *program) persist(ctx context.Context, attempt func() error) error {
 	defer p.short.Store(nil)
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+	for pause := firstPause; ; pause = min(max(2*pause, firstPause), maxPause) {
 		err := attempt()
 		if !isShortage(err) {
+			select {
+			case freed <- struct{}{}:
+			default:
+			}
 			return err
 		}
 		text := err.Error()
@@ -40,6 +47,9 @@ func (p *program) persist(ctx context.Context, attempt func() error) error {
 		again := time.NewTimer(pause)
 		select {
 		case <-again.C:
+		case <-freed:
+			again.Stop()
+			pause /= 2 // things move
 		case <-ctx.Done():
 			again.Stop()
 			return fmt.Errorf("%w; it waited, because: %w", stoppedError(ctx), err)
