@@ -107,7 +107,7 @@ func (c *argCheck) arg(r *proto.RequestArg) {
 		x = proto.Values{r.Name: a.Default}.Clone()[r.Name]
 	default:
 		var err error
-		if x, err = a.Accept(x); err != nil {
+		if x, err = a.AcceptGiven(x); err != nil {
 			c.mistake(r.Name, "%s", err)
 			return
 		}

@@ -55,6 +55,17 @@ func (a *Arg) Accept(x any) (any, error) {
 	return v, nil
 }
 
+// AcceptGiven is Accept for what a caller gave, which may be a text that reads exactly as
+// the scalar that the type asks for.
+func (a *Arg) AcceptGiven(x any) (any, error) {
+	if text, ok := x.(string); ok {
+		if v, ok := fromText(text, a.Type); ok {
+			x = v
+		}
+	}
+	return a.Accept(x)
+}
+
 // isChoice compares by text: 3 and 3.0 are one number, and without a type the
 // choices are the texts in the spec.
 func (a *Arg) isChoice(x any) bool {

@@ -1,5 +1,11 @@
 package spec
 
+import (
+	"strings"
+
+	"github.com/treadle-run/treadle/proto"
+)
+
 // valueTypes are the types that an arg can ask for.
 var valueTypes = []string{"string", "int", "float", "bool", "list", "object"}
 
@@ -32,6 +38,19 @@ func convert(x any, typ string) (any, bool) {
 		_, ok = x.(float64)
 	}
 	return x, ok
+}
+
+// fromText returns the scalar of a type that a text reads exactly as, and false if there
+// is none: some clients can send text only.
+func fromText(text, typ string) (any, bool) {
+	if typ != "int" && typ != "float" && typ != "bool" || strings.TrimSpace(text) != text {
+		return nil, false
+	}
+	x, err := proto.DecodeValue([]byte(text))
+	if err != nil || typ == "int" && proto.Text(x) != text { // -0 is none
+		return nil, false
+	}
+	return convert(x, typ)
 }
 
 // TypePhrase says in words what a type asks for.

@@ -55,7 +55,10 @@ func (s *server) getRunning(c echo.Context) error {
 	if id != "" && !httpjson.ValidRequestID(id) {
 		return httpjson.ErrNoRequest
 	}
-	if orderBy != "" && orderBy != "startTime" {
+	switch {
+	case strings.EqualFold(orderBy, "startTime"):
+		orderBy = "startTime"
+	case orderBy != "":
 		return proto.Errorf(proto.CodeInvalid, "orderBy: expected startTime, got %q", orderBy)
 	}
 	running, err := s.logs.Running(c.Request().Context(), id, orderBy)

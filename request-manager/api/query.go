@@ -1,6 +1,7 @@
 package api
 
 import (
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -79,11 +80,14 @@ func parseFilter(query string) (proto.RequestFilter, error) {
 	if f.Offset, err = parseCount(values, "offset"); err != nil {
 		return f, err
 	}
-	if values.Get("offset") != "" && f.Limit == 0 {
-		return f, proto.Errorf(proto.CodeInvalid, "offset: needs a limit")
+	if f.Offset > 0 && f.Limit == 0 {
+		f.Limit = math.MaxInt32 // all that are left
 	}
 	return f, nil
 }
+
+// stateReserved is a number that no state has.
+const stateReserved proto.State = 5
 
 func parseStates(names []string) ([]proto.State, error) {
 	var states []proto.State
@@ -92,6 +96,12 @@ func parseStates(names []string) ([]proto.State, error) {
 			continue
 		}
 		s, err := proto.ParseState(name)
+		switch name { // names of the v1 API, of states that no request is in
+		case "UNKNOWN":
+			s, err = proto.StateUnknown, nil
+		case "RESERVED":
+			s, err = stateReserved, nil
+		}
 		if err != nil {
 			return nil, proto.Errorf(proto.CodeInvalid, "state: %s", err)
 		}

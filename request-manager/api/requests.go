@@ -181,12 +181,25 @@ func (s *server) listSpecs(c echo.Context) error {
 	specs := s.requests.Specs()
 	list := make([]proto.RequestSpec, len(specs))
 	for i, spec := range specs {
-		if spec.Args == nil {
-			spec.Args = []proto.RequestArg{}
-		}
-		list[i] = spec
+		list[i] = proto.RequestSpec{Name: spec.Name, Args: forPrompt(spec.Args)}
 	}
 	return httpjson.JSON(c, http.StatusOK, list)
+}
+
+// forPrompt returns the args that a caller may give, with defaults as text: v1 clients
+// ask for every arg of the list, and know no other defaults.
+func forPrompt(args []proto.RequestArg) []proto.RequestArg {
+	out := []proto.RequestArg{}
+	for _, a := range args {
+		if a.Type == proto.ArgStatic {
+			continue
+		}
+		if a.Default != nil {
+			a.Default = proto.Text(a.Default)
+		}
+		out = append(out, a)
+	}
+	return out
 }
 
 // oddIDs answers for ids that have slashes in them, such as ../../x: no route is
