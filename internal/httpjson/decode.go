@@ -55,6 +55,18 @@ func checkExact(body []byte) error {
 	if err := exactjson.Check(body); err != nil {
 		return proto.Errorf(proto.CodeInvalid, "%s", err)
 	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil {
+		return nil // it is no object: whoever decodes it finds that
+	}
+	seen := make(map[string]string, len(fields))
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		folded := strings.ToLower(strings.ToUpper(name)) // as names of fields are compared
+		if other, twice := seen[folded]; twice {
+			return proto.Errorf(proto.CodeInvalid, "%s and %s are the same field", proto.Excerpt(other), proto.Excerpt(name))
+		}
+		seen[folded] = name
+	}
 	return nil
 }
 

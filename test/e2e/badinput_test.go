@@ -63,6 +63,8 @@ func TestBadInput(t *testing.T) {
 		{"arg twice", post(`{"Type":"typed","Args":{"count":1,"count":1}}`), 400, []string{"Args: key", "count", "twice"}},
 		{"key twice, deep", post(`{"Type":"typed","Args":{"count":{"a":[{"b":1,"b":2}]}}}`), 400, []string{"Args.count.a[0]", "twice"}},
 		{"field twice", post(`{"Type":"typed","Type":"typed","Args":{"count":1}}`), 400, []string{"Type", "twice"}},
+		{"field twice, in other letters", post(`{"Type":"typed","Args":{"count":1},"args":{"count":2}}`), 400, []string{"Args and args are the same field"}},
+		{"app with a field twice, in other letters", [3]string{"PUT", "/api/v1/apps/a", `{"request":"typed","every":"1h","Every":"2h","args":{"count":1}}`}, 400, []string{"Every and every"}},
 		{"app with a number beyond 64 bits", [3]string{"PUT", "/api/v1/apps/a", `{"request":"typed","every":"1h","args":{"count":99999999999999999999}}`}, 400, []string{"args.count", "64 bits"}},
 		{"app with an arg twice", [3]string{"PUT", "/api/v1/apps/a", `{"request":"typed","every":"1h","args":{"count":1,"count":2}}`}, 400, []string{"args", "count", "twice"}},
 		{"app with a field twice", [3]string{"PUT", "/api/v1/apps/a", `{"request":"typed","every":"1h","every":"2h","args":{"count":1}}`}, 400, []string{"every", "twice"}},
