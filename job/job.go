@@ -13,8 +13,8 @@ import (
 type Values = proto.Values
 
 // Job is one unit of work. It is the least that a job type must have; Declarer,
-// Creator, Statuser, encoding.BinaryMarshaler and encoding.BinaryUnmarshaler are
-// optional.
+// Creator, Statuser, Graceful, encoding.BinaryMarshaler and
+// encoding.BinaryUnmarshaler are optional.
 //
 // Each try runs on a value of its own, in a goroutine of its own. Several tries
 // of one job never run at the same time.
@@ -53,6 +53,14 @@ type Statuser interface {
 type Sleeper interface {
 	// Sleep is called once, when the try starts, and must return at once.
 	Sleep() time.Duration
+}
+
+// Graceful is a Job that may need long to end when it is told to stop. A runner
+// abandons other jobs that have not returned after 15 s.
+type Graceful interface {
+	// Grace is for how long Run may go on after its context has ended. It is called from
+	// another goroutine, and must return at once.
+	Grace() time.Duration
 }
 
 // Result is what a try gives beside its error.

@@ -189,6 +189,18 @@ func Sleep(j Job) (d time.Duration, ok bool, err error) {
 	return s.Sleep(), true, nil
 }
 
+// Grace returns for how long j may go on after it was told to stop: 0 if it does not say,
+// or if Grace panics.
+func Grace(j Job) time.Duration {
+	g, ok := j.(Graceful)
+	if !ok {
+		return 0
+	}
+	var err error // a panic of it says nothing
+	defer recoverAs("Grace", &err)
+	return g.Grace()
+}
+
 // Status returns what j says that it is doing: "" if it does not say, and the
 // panic if Status panics.
 func Status(j Job) (status string) {

@@ -40,19 +40,27 @@ func newAbandoned(limit time.Duration, log *slog.Logger) *abandoned {
 
 // add takes a try, unless it has ended at this moment.
 func (a *abandoned) add(c *chainRun, t *try) {
-	j := t.start.Job
-	why := fmt.Errorf("job %s (%s, type %s) of request %s has ignored for %s that it was told to stop", j.Name, j.ID, j.Type, c.id, a.limit)
 	a.mu.Lock()
-	a.tries[t] = abandonedTry{run: c, timer: time.AfterFunc(a.limit, func() {
-		select {
-		case a.over <- why:
-		default: // another one came first
-		}
-	})}
+	a.tries[t] = abandonedTry{run: c, timer: a.watch(c, t)}
 	a.mu.Unlock()
 	if !t.life.CompareAndSwap(tryRuns, tryAbandoned) {
 		a.remove(t)
 	}
+}
+
+// watch has the runner end if a try that should have ended has not after the limit. It
+// suffices for one that is still waited for.
+func (a *abandoned) watch(c *chainRun, t *try) *time.Timer {
+	j := t.start.Job
+	return time.AfterFunc(a.limit, func() {
+		if t.life.Load() == tryEnded {
+			return
+		}
+		select {
+		case a.over <- fmt.Errorf("job %s (%s, type %s) of request %s has ignored for %s that it was told to stop", j.Name, j.ID, j.Type, c.id, a.limit):
+		default: // another one came first
+		}
+	})
 }
 
 // ended is told of every try that ends in its goroutine.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/treadle-run/treadle/internal/wait"
+	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
 
@@ -78,9 +80,13 @@ func (c *chainRun) applyCommand(stopJobs context.CancelCauseFunc) {
 	c.mu.Lock()
 	cmd := c.wanted
 	c.mu.Unlock()
+	if c.mode != modeRunning && !c.hurried && c.env.hurry.Load() {
+		c.hurried = true
+		c.setStopDeadline()
+	}
 	if cmd.mode == c.mode && c.patient && !cmd.patient {
 		c.patient = false
-		c.stopDeadline.Reset(c.env.stopTimeout)
+		c.setStopDeadline()
 		return
 	}
 	if cmd.mode <= c.mode || c.ending && cmd.mode != modeDropped {
@@ -100,19 +106,46 @@ func (c *chainRun) applyCommand(stopJobs context.CancelCauseFunc) {
 	}
 	stopJobs(cmd.cause)
 	c.stopSleepers(cmd.cause)
-	if !c.patient {
-		c.stopDeadline.Reset(c.env.stopTimeout)
+	c.hurried = c.env.hurry.Load()
+	c.setStopDeadline()
+}
+
+// setStopDeadline gives jobs time to end, from now on.
+func (c *chainRun) setStopDeadline() {
+	c.toldAt = time.Now()
+	c.stopDeadline.Reset(c.env.stopTimeout)
+}
+
+// endGrace is what a job may need beside the grace that it asks for.
+const endGrace = 5 * time.Second
+
+// mayTake is for how long a job may go on after it was told to stop. When the process is
+// about to end there is no time for what a job asks for.
+func (c *chainRun) mayTake(t *try) time.Duration {
+	if grace := job.Grace(t.job); grace > 0 && !c.hurried {
+		return max(c.env.stopTimeout, grace+endGrace)
 	}
+	return c.env.stopTimeout
 }
 
 // abandonJobs takes jobs that did not end in time for stopped, and waits for them no
-// longer.
+// longer; with patience it waits, but not for ever.
 func (c *chainRun) abandonJobs() {
-	for {
-		t := c.takeLive()
-		if t == nil {
-			return
+	late, next := c.lateJobs()
+	if next > 0 {
+		c.stopDeadline.Reset(next)
+	}
+	for _, t := range late {
+		if c.patient {
+			if !t.watched {
+				t.watched = true
+				c.env.abandoned.watch(c, t)
+			}
+			continue
 		}
+		c.mu.Lock()
+		delete(c.live, t.start.Job.ID)
+		c.mu.Unlock()
 		c.env.abandoned.add(c, t)
 		c.log.Error("job abandoned: it did not stop in time and still runs; this runner accepts no job chains until it ends", "job", t.start.Job.ID, "try", t.start.Try)
 		e := t.entry(c)
@@ -121,15 +154,22 @@ func (c *chainRun) abandonJobs() {
 	}
 }
 
-// takeLive takes one job out of those that run; nil if none does.
-func (c *chainRun) takeLive() *try {
+// lateJobs returns the jobs that should have ended, and when that of the others is next
+// to be looked at; 0 is never.
+func (c *chainRun) lateJobs() (late []*try, next time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for id, t := range c.live {
-		delete(c.live, id)
-		return t
+	told := time.Since(c.toldAt)
+	for _, t := range c.live {
+		left := c.mayTake(t) - told
+		switch {
+		case left <= 0:
+			late = append(late, t)
+		case next == 0 || left < next:
+			next = left
+		}
 	}
-	return nil
+	return late, next
 }
 
 func (c *chainRun) wantedMode() mode {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/treadle-run/treadle/chain"
@@ -18,6 +19,7 @@ type env struct {
 	reporter    *reporter
 	lease       *lease
 	abandoned   *abandoned
+	hurry       atomic.Bool   // the process is about to end
 	stopTimeout time.Duration // see Config.StopTimeout
 	maxDataSize int           // see Config.MaxDataSize
 	log         *slog.Logger
@@ -48,6 +50,8 @@ type chainRun struct {
 	ending   bool // the end is on its way
 
 	stopDeadline *time.Timer // when jobs are abandoned
+	toldAt       time.Time   // to stop
+	hurried      bool        // env.hurry was noticed
 	nextStart    *time.Timer // when a job may start that waits between tries
 	asleep       sleepers
 	alarm        *time.Timer // when the first of the sleepers wakes

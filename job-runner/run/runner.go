@@ -126,6 +126,7 @@ func (r *Runner) Run(ctx context.Context) error {
 
 func (r *Runner) shutDown() error {
 	r.chains.setOpen(false)
+	r.env.hurry.Store(true)
 	r.heartbeat.sendNow() // so that no RM sends anything new
 	n := r.chains.suspendAll(command{why: "the job runner is shutting down"})
 	r.log.Info("shutting down: suspending all job chains", "chains", n)

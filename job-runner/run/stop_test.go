@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/treadle-run/treadle/internal/wait"
 	"github.com/treadle-run/treadle/job"
 	"github.com/treadle-run/treadle/proto"
 )
@@ -257,6 +258,69 @@ func TestTheRunnerEndsItselfIfAJobIgnoresItsStopForTooLong(t *testing.T) {
 			t.Errorf("the error does not say why: %v", err)
 		}
 		h.wantEnd("other", proto.StateSuspended)
+	})
+}
+
+// patientJob needs a minute to end, and says so.
+type patientJob struct{}
+
+func (*patientJob) Grace() time.Duration { return time.Minute }
+
+func (*patientJob) Run(ctx context.Context, _ job.Values) (job.Result, error) {
+	<-ctx.Done()
+	_ = wait.For(context.WithoutCancel(ctx), time.Minute)
+	return job.Result{}, ctx.Err()
+}
+
+func withPatientJobs(c *Config) {
+	c.Registry.Register("patient", func() job.Job { return &patientJob{} })
+}
+
+// A stop gives a job the time that it asks for; a shutdown has none, also if it comes
+// upon a stop.
+func TestAJobGetsTheGraceThatItAsksFor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		shut bool
+		want time.Duration
+	}{{"stop", false, time.Minute}, {"a shutdown during the stop", true, 15 * time.Second}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := start(t, newFakeRM(), nil, withPatientJobs)
+				h.start(chainOf(someID, "a", func(jc *proto.JobChain) { jc.Jobs["a"].Type = "patient" }), 1)
+				if err := h.Stop(t.Context(), someID); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if c.shut {
+					h.stop()
+				}
+				after(c.want - 1)
+				h.wantLog(someID, "")
+				after(1)
+				h.wantEnd(someID, proto.StateStopped)
+			})
+		})
+	}
+}
+
+// A lease that is lost has patience with jobs, but not for ever: with one that ignores
+// it, the runner would never be ready again.
+func TestTheRunnerEndsItselfIfAJobIgnoresTheEndOfTheLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rm := newFakeRM()
+		h := start(t, rm, map[string]runFunc{"a": deaf(2 * time.Hour)})
+		h.start(chainOf(someID, "a"), 1)
+		rm.set(func(f *fakeRM) { f.beforeHeartbeat = away })
+		before := time.Now()
+		err := <-h.over
+		h.over <- nil
+		if d := time.Since(before); err == nil || d < someLease+10*time.Minute || d > someLease+12*time.Minute {
+			t.Errorf("it ended after %s with %v", d, err)
+		}
 	})
 }
 

@@ -27,6 +27,7 @@ type try struct {
 	wakeAt  time.Time
 	expires bool
 	life    atomic.Int32 // see abandoned
+	watched bool         // see abandoned.watch
 }
 
 // tryResult is what a try ended with.

@@ -25,6 +25,7 @@ type program struct {
 	args job.Values
 
 	pid   atomic.Int64           // 0 while nothing runs
+	ends  atomic.Int64           // see Grace
 	short atomic.Pointer[string] // what the machine is short of, so that nothing runs
 }
 
@@ -49,6 +50,7 @@ func (p *program) configure(args job.Values) {
 // beside an error; job data only without one. A command for which the machine has no
 // room waits for it: that uses up no try.
 func (p *program) run(ctx context.Context, argv []string, data job.Values) (res job.Result, err error) {
+	p.ends.Store(int64(p.grace))
 	err = p.persist(ctx, func() error {
 		res, err = p.attempt(ctx, argv, data)
 		return err
@@ -176,6 +178,9 @@ func (p *program) Status() string {
 	}
 	return ""
 }
+
+// Grace says how long the command may take to end once it was told to.
+func (p *program) Grace() time.Duration { return time.Duration(p.ends.Load()) }
 
 // checkDir gives a missing directory its own message: the system names the
 // program instead.
