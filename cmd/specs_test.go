@@ -114,6 +114,32 @@ func TestLintExitsOneOnErrorsAndCountsThem(t *testing.T) {
 	}
 }
 
+// Lint knows what the job types of this program take.
+func TestLintChecksTheArgsOfJobs(t *testing.T) {
+	t.Parallel()
+	bad := withSpecs(t, `sequences:
+  go:
+    request: true
+    args: {required: [{name: hosts}]}
+    nodes:
+      a:
+        category: job
+        type: split
+        args:
+          - expected: string
+            given: hosts
+          - expected: seperator
+            value: ";"
+      b: {category: job, type: sleep, args: [{expected: duration, value: 10}]}
+`, nil, "lint", "DIR")
+	if bad.code != 1 {
+		t.Errorf("exit code %d", bad.code)
+	}
+	has(t, "lint", bad.stdout,
+		"a.yaml:12: error: sequence go, node a: job type `split` does not take arg `seperator`, did you mean `separator`? (unknown-arg)\n",
+		"a.yaml:14: error: sequence go, node b: arg `duration` of job type `sleep`: expected a duration", "write \"10s\" for seconds (job-arg)\n", "2 errors, 0 warnings\n")
+}
+
 func TestLintChecksApps(t *testing.T) {
 	t.Parallel()
 	good := withSpecs(t, goodSpec+"apps:\n  a: {request: go, args: {apps: [x]}, starts: hourly}\n  b: {request: go, args: {apps: [x]}, depends: {a: daily}}\n", nil, "lint", "DIR")

@@ -60,7 +60,7 @@ func (d *Declaration) accept(args Values) (accepted Values, mistakes []error) {
 		switch {
 		case x == Unknown:
 		case a.isGiven(x):
-			v, err := a.accept(x)
+			v, err := a.Accept(x)
 			if err != nil {
 				mistakes = append(mistakes, &ArgError{Arg: a.Name, Message: err.Error()})
 				v = Unknown
@@ -82,8 +82,8 @@ func (a *Arg) isGiven(x any) bool {
 	return x != nil && (x != "" || a.Empty)
 }
 
-// accept returns one value as the arg declares it, or says what was expected.
-func (a *Arg) accept(x any) (any, error) {
+// Accept returns one value as the arg declares it, or says what was expected.
+func (a *Arg) Accept(x any) (any, error) {
 	v, ok := a.convert(x)
 	if !ok || !a.within(v) {
 		return nil, fmt.Errorf("expected %s, got %s%s", a.phrase(), Describe(x), a.hint(x))

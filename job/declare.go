@@ -30,7 +30,8 @@ type Declaration struct {
 	// Sets has the args that Create sets, for the `sets` of a node: only their names,
 	// types and docs count.
 	Sets []Arg `json:"sets,omitempty"`
-	// Repeat says whether a job may run twice, as it does if its runner is lost.
+	// Repeat says whether a job may run twice, as it does if its runner is lost. A node
+	// that does not say `idempotent` is not if its type is RepeatUnsafe.
 	Repeat Repeat `json:"repeat"`
 	// Check finds what no arg shows alone, if it is not nil; an error of an arg should
 	// be an ArgError. It gets what Accept returns. In specs that are only checked,
@@ -169,7 +170,7 @@ func (a *Arg) prepare() error {
 	if err != nil {
 		return fmt.Errorf("its default: %w", err)
 	}
-	if a.Default, err = a.accept(v); err != nil {
+	if a.Default, err = a.Accept(v); err != nil {
 		return fmt.Errorf("its default: %w", err)
 	}
 	return nil

@@ -223,7 +223,11 @@ func argNames(sequences []*spec.Sequence) []string {
 }
 
 func checkMissingSet(p *pass, _ *spec.Sequence, n *spec.Node) {
-	if len(n.Sets) == 0 || n.Category == spec.CategoryJob {
+	if n.Category == spec.CategoryJob {
+		checkJobSets(p, n)
+		return
+	}
+	if len(n.Sets) == 0 {
 		return
 	}
 	var known []string // what the callees set, for a suggestion

@@ -9,6 +9,7 @@ import (
 	"github.com/treadle-run/treadle/grapher/check"
 	"github.com/treadle-run/treadle/grapher/internal/spectest"
 	"github.com/treadle-run/treadle/grapher/problem"
+	"github.com/treadle-run/treadle/job"
 )
 
 // badSpec is specs with one thing wrong. The line of the problem is the one that
@@ -20,13 +21,18 @@ type badSpec struct {
 	message string // all of it
 	spec    string
 	line    int // if no line can be marked
+	// registry has the job types, if they are not noop and team/deploy.
+	registry *job.Registry
 }
 
 // run checks that exactly the problem is found: nothing else of its severity, and
 // no other error.
 func (b badSpec) run(t *testing.T) {
 	t.Helper()
-	specs, problems := grapher.Parse(map[string][]byte{"dir/bad.yaml": []byte(b.spec)}, grapher.Options{Registry: spectest.JobTypes("noop", "team/deploy")})
+	if b.registry == nil {
+		b.registry = spectest.JobTypes("noop", "team/deploy")
+	}
+	specs, problems := grapher.Parse(map[string][]byte{"dir/bad.yaml": []byte(b.spec)}, grapher.Options{Registry: b.registry})
 	line := b.line
 	for i, text := range strings.Split(b.spec, "\n") {
 		if strings.HasSuffix(text, "#!") {
@@ -74,7 +80,7 @@ func runBadSpecs(t *testing.T, rows []badSpec) {
 func TestEveryCheckHasABadSpec(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{"warn-option": true, "unreadable": true} // TestWarn, TestLoadReportsWhatItCannotRead
-	for _, rows := range [][]badSpec{badFiles, badSequences, badArgs, badNodes, badFlows, badApps, badLiterals} {
+	for _, rows := range [][]badSpec{badFiles, badSequences, badArgs, badNodes, badFlows, badApps, badLiterals, badJobArgs} {
 		for _, row := range rows {
 			seen[row.check] = true
 		}

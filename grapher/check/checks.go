@@ -31,7 +31,7 @@ func MayWarn() []string { return slices.Sorted(maps.Keys(mayWarn)) }
 
 // mayWarn has the checks that the configuration can turn into warnings, because
 // specs exist that only ever were warned about them.
-var mayWarn = map[string]bool{"duplicate-key": true, "parallel-sets": true, "unknown-field": true}
+var mayWarn = map[string]bool{"duplicate-key": true, "parallel-sets": true, "unknown-arg": true, "unknown-field": true}
 
 // checks is the table of all checks, in the order in which docs show them.
 var checks = []check{
@@ -84,7 +84,9 @@ var checks = []check{
 
 	{Check: Check{"missing-arg", problem.Error, "A node does not give a required arg of the sequence that it calls."}, node: checkMissingArg},
 	{Check: Check{"bad-value", problem.Error, "A literal does not fit the `type`, `enum` or `pattern` of the arg that it is given to."}, node: checkBadValue},
-	{Check: Check{"missing-set", problem.Error, "A node sets an arg that a sequence which it may call does not set."}, node: checkMissingSet},
+	{Check: Check{"job-arg", problem.Error, "A job node lacks an arg that its type requires, or gives a literal that does not fit it."}, node: checkJobArg},
+	{Check: Check{"unknown-arg", problem.Error, "A job node gives an arg that its type does not take."}, node: checkUnknownArg},
+	{Check: Check{"missing-set", problem.Error, "A node sets an arg that its job type, or a sequence which it may call, does not set."}, node: checkMissingSet},
 	{Check: Check{"arg-not-set", problem.Error, "A node uses an arg that is not set before it on every path."}, sequence: checkArgNotSet},
 	{Check: Check{"parallel-sets", problem.Error, "Two nodes that may run in parallel set the same arg."}, sequence: checkParallelSets},
 
@@ -109,6 +111,7 @@ var checks = []check{
 	{Check: Check{"each-and-given", problem.Warning, "A node has the same list in `each` and in `given`."}, node: checkEachAndGiven},
 	{Check: Check{"extra-arg", problem.Warning, "An arg is given to a sequence that does not take it."}, node: checkExtraArg},
 	{Check: Check{"static-given", problem.Warning, "A node gives an arg that is static in the sequence that it calls."}, node: checkStaticGiven},
+	{Check: Check{"job-default", problem.Warning, "A node gives a job an arg whose default does not fit what the job type takes."}, node: checkJobDefault},
 	{Check: Check{"if-given", problem.Warning, "A conditional gives, by `args` or `each`, an arg with the name of the one that its `if` takes from the sequence."}, node: checkIfGiven},
 	{Check: Check{"each-sets", problem.Warning, "The expansions of an `each` all set the same arg, without `collect`."}, node: checkEachSets},
 	{Check: Check{"unused-set", problem.Warning, "An arg is set and never used."}, sequence: checkUnusedSet},

@@ -10,6 +10,7 @@ import (
 	"github.com/treadle-run/treadle/grapher"
 	"github.com/treadle-run/treadle/grapher/check"
 	"github.com/treadle-run/treadle/grapher/internal/spectest"
+	"github.com/treadle-run/treadle/job/builtin"
 )
 
 const reference = "../../docs/specs.md"
@@ -34,8 +35,7 @@ func TestReferenceExamples(t *testing.T) {
 		if !strings.Contains(block[1], "sequences:") {
 			continue
 		}
-		registry := spectest.JobTypes("noop", "shell", "split")
-		_, problems := grapher.Parse(map[string][]byte{fmt.Sprintf("example-%d", i+1): []byte(block[1])}, grapher.Options{Registry: registry})
+		_, problems := grapher.Parse(map[string][]byte{fmt.Sprintf("example-%d", i+1): []byte(block[1])}, grapher.Options{Registry: builtin.Registry()})
 		if len(problems) > 0 {
 			t.Errorf("example %d:\n%s", i+1, spectest.Show(problems))
 		}

@@ -134,6 +134,9 @@ func (c *checker) checkSequence(s *spec.Sequence) {
 			k.node(p, s, n)
 		}
 	}
+	for _, n := range nodes {
+		c.setIdempotent(n)
+	}
 	s.DropFields()
 }
 

@@ -84,4 +84,15 @@ func (s *Suggester) Meant(name string, candidates []string) string {
 	return ", did you mean " + Quote(best) + "?"
 }
 
+// MeantBy returns ", did you mean it by `x`?" for the first of the names that is near
+// to what is missing, and "" if none is.
+func (s *Suggester) MeantBy(missing string, names []string) string {
+	for _, name := range names {
+		if s.Meant(name, []string{missing}) != "" {
+			return ", did you mean it by " + Quote(name) + "?"
+		}
+	}
+	return ""
+}
+
 func abs(n int) int { return max(n, -n) }

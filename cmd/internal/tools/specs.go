@@ -30,7 +30,7 @@ type specsFlags struct {
 
 func (f *specsFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.config, "config", "", "configuration `file` of the Request Manager, for specs.dir, specs.warn and limits")
-	c.Flags().StringArrayVar(&f.warn, "warn", nil, "report this `check` as a warning: duplicate-key, parallel-sets or unknown-field; may be repeated")
+	c.Flags().StringArrayVar(&f.warn, "warn", nil, "report this `check` as a warning: duplicate-key, parallel-sets, unknown-arg or unknown-field; may be repeated")
 }
 
 func (s Specs) load(f specsFlags) (*grapher.Specs, problem.List, error) {

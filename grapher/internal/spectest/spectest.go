@@ -31,7 +31,7 @@ func Nodes(lines ...string) string {
       optional: [{name: may, default: ""}]
       static: [{name: fixed, default: ""}]
     nodes:
-      n: {category: job, type: noop, sets: [{arg: out}], args: [{expected: may}]}
+      n: {category: job, type: noop, sets: [{arg: may, as: out}], args: [{expected: may}]}
       use: {category: job, type: noop, args: [{expected: out}], deps: [n]}
 `
 }
