@@ -154,7 +154,7 @@ func (p *program) root() *cobra.Command {
 	specs := tools.Specs{Env: p.env, Registry: p.registry}
 	addGroup(root, groupUse, requests.Verbs(m, p.stdin)...)
 	addGroup(root, groupApps, apps.Verbs(m, p.out, p.stdin, specs.App)...)
-	addGroup(root, groupSpecs, tools.LintVerb(specs, p.out), tools.GraphVerb(specs, p.out))
+	addGroup(root, groupSpecs, tools.LintVerb(specs, p.out), tools.GraphVerb(specs, p.out), tools.JobTypesVerb(p.registry, p.out))
 	s := services{registry: p.registry, env: p.env, out: p.out}
 	addGroup(root, groupServe, devVerb(s, m), requestManagerVerb(s), jobRunnerVerb(s), tools.MigrateVerb(p.env, p.out), tools.CheckVerb(p.env, p.out))
 	addGroup(root, groupServe, fleet.Verbs(m)...)

@@ -27,16 +27,34 @@ type checksum struct {
 	files, bytes atomic.Int64
 }
 
-// Create checks the args and sets one. It runs in the Request Manager, when the
-// request is created: it must not do the work.
+// Declare says which args the type takes. Specs are checked against it, and
+// `treadle job-types files/checksum` shows it.
+func (*checksum) Declare() job.Declaration {
+	return job.Declaration{
+		Doc:    "Computes one checksum over all files of a directory.",
+		Repeat: job.RepeatSafe,
+		Args: []job.Arg{
+			{Name: "dir", Type: job.String, Required: true, Pattern: "/.*", Doc: "the directory, an absolute path"},
+			{Name: "pattern", Type: job.String, Default: "*", Doc: "which files of it"},
+		},
+		Sets: []job.Arg{{Name: "title", Type: job.String, Doc: "what is summed up, in words"}},
+		// What a type and a pattern do not say.
+		Check: func(args job.Values) error {
+			pattern, _ := args["pattern"].(string)
+			if _, err := path.Match(pattern, ""); err != nil {
+				return job.ArgErrorf("pattern", "expected a pattern such as *.conf, got %v", pattern)
+			}
+			return nil
+		},
+	}
+}
+
+// Create sets an arg. It runs in the Request Manager, when the request is created: it
+// must not do the work.
 func (c *checksum) Create(_ context.Context, args job.Values) error {
 	c.Dir, _ = args["dir"].(string)
-	if !filepath.IsAbs(c.Dir) {
-		return job.ArgErrorf("dir", "expected an absolute path, got %v", args["dir"])
-	}
-	c.Pattern, _ = args["pattern"].(string)
-	if _, err := path.Match(c.Pattern, ""); err != nil || c.Pattern == "" {
-		return job.ArgErrorf("pattern", "expected a pattern such as *.conf, got %v", args["pattern"])
+	if c.Pattern, _ = args["pattern"].(string); c.Pattern == "" {
+		c.Pattern = "*"
 	}
 	// The node can take this over with `sets`.
 	args["title"] = c.Pattern + " in " + c.Dir

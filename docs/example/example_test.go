@@ -52,7 +52,7 @@ func TestExampleRunsARequest(t *testing.T) {
 	}
 
 	out, err = exec.CommandContext(ctx, binary, "start", "checksum", "dir=here", "--addr", addr).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "dir: expected an absolute path, got here") {
+	if err == nil || !strings.Contains(string(out), `dir: expected a string that matches /.*, got the string "here"`) {
 		t.Errorf("a bad arg: %v\n%s", err, out)
 	}
 }
