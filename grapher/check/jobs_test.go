@@ -115,8 +115,12 @@ func TestGoodJobArgs(t *testing.T) {
 		"any args of noop":                  jobNode("noop", "{expected: duration, value: 10}"),
 		"a type that declares nothing":      jobNode("team/deploy", "{expected: grace, value: 10}"),
 		"a default that is not given":       defaultOf("optional", `{name: wait, default: ""}`),
-		"a default in the type of its arg":  defaultOf("optional", "{name: wait, default: 10s}"),
-		"what the node gives":               spectest.Nodes("  a: {category: job, type: noop, args: [{expected: x}], sets: [{arg: x, as: y}]}", "  b: {category: job, type: noop, args: [{expected: y}], deps: [a]}"),
+		"a secret default is not shown":     defaultOf("optional", `{name: wait, default: hunter2, secret: true}`),
+		"a default that a node replaces": spectest.Sequence("args: {optional: [{name: wait, default: soon}]}", "nodes:",
+			"  a: {category: job, type: sleep, args: [{expected: duration, given: wait}], deps: [b]}",
+			"  b: {category: job, type: split, args: [{expected: string, value: x}], sets: [{arg: string, as: wait}]}"),
+		"a default in the type of its arg": defaultOf("optional", "{name: wait, default: 10s}"),
+		"what the node gives":              spectest.Nodes("  a: {category: job, type: noop, args: [{expected: x}], sets: [{arg: x, as: y}]}", "  b: {category: job, type: noop, args: [{expected: y}], deps: [a]}"),
 	} {
 		_, problems := grapher.Parse(map[string][]byte{"a.yaml": []byte(text)}, grapher.Options{Registry: declaredTypes()})
 		for _, p := range problems {
