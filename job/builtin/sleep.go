@@ -27,6 +27,15 @@ func (*sleep) Declare() job.Declaration {
 	}
 }
 
+// Create keeps the duration. A request may have a hundred thousand of these, and to
+// fill the field by its JSON name takes three times as long.
+func (s *sleep) Create(_ context.Context, args job.Values) error {
+	text, _ := args["duration"].(string)
+	d, err := time.ParseDuration(text)
+	s.Duration = proto.Duration(d)
+	return err
+}
+
 // Sleep makes it a job.Sleeper.
 func (s *sleep) Sleep() time.Duration {
 	d := time.Duration(s.Duration)
