@@ -62,7 +62,8 @@ func TestARunnerWhosePipeOfLogsBreaksGoesOn(t *testing.T) {
 	}
 	_ = theirs.Close()
 	lines := bufio.NewScanner(ours)
-	for lines.Scan() && !strings.Contains(lines.Text(), "no answer to a heartbeat") {
+	for said := false; !said && lines.Scan(); {
+		said = strings.Contains(lines.Text(), "no answer to a heartbeat")
 	}
 	_ = ours.Close()
 	ended := make(chan error, 1)
