@@ -85,6 +85,10 @@ func openItem(t *testing.T, gate string, item int) {
 // they ask for, load balancers, and who looks whether the process lives.
 func wantAway(t *testing.T, e *e2e.Env, gate string) {
 	t.Helper()
+	// An answer of /readyz holds for a second.
+	e2e.Eventually(t, patience, "the manager is not ready", func() bool {
+		return e.Do(http.MethodGet, "/readyz", nil).Status == http.StatusServiceUnavailable
+	})
 	for _, call := range []struct {
 		method, path string
 		body         any
